@@ -1,0 +1,264 @@
+"""Models of discontinuity: how much each cut edge counts.
+
+A cut edge (a, b) of jump j has, at potentials φ, the residual χ = φ_a − φ_b − j. Its weight is the sum of its two
+equations', times the outlier weight:
+
+- uniform: 1 for each equation;
+- bilateral (BiNI): γ_a² σ_k(γ_a²((φ_−b − φ_a)² − (φ_b − φ_a)²)) for the equation of a, where −b is the pixel beyond a as
+  seen from b, and likewise for b; ½γ² where there is no such pixel;
+- outlier reweighting, soft: 1/(1 + (|χ|/√(LU))^q) with q such that |χ| = L gives σ(4) ≈ 0.98 and |χ| = U σ(−4) ≈ 0.02;
+  hard: 1 below U, else 0; none: 1.
+
+`CutEdges` holds what these formulas need per cut edge, grouped by pair of components, so that each iteration is one pass
+over consecutive memory. `pair_terms` is that pass; it exists as a Numba kernel for the CPU and as expressions over an
+array namespace (numpy or cupy) for the GPU, which the tests hold equal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from solvers.jit import kernel, prange
+from solvers.system import Pattern
+
+from .quotient import QuotientGraph
+
+SHARPNESS = 2.0  # k of the bilateral sigmoid
+SOFT, HARD, NONE = 0, 1, 2
+KINDS = {"soft": SOFT, "hard": HARD, "none": NONE}
+
+# The thresholds L and U of the paper are log-depths at its benchmark's focal length. Times f they are lengths in pixels
+# (at the surface), which mean the same for every camera; dividing by this focal length again keeps the familiar numbers.
+REFERENCE_FOCAL = 3770.0
+
+
+@dataclass(frozen=True)
+class Outliers:
+    """Outlier reweighting: its kind and thresholds.
+
+    Attributes
+    ----------
+    kind : "soft", "hard" or "none"
+    lower, upper : float
+        L and U: a residual of L or less is an inlier, of U or more an outlier.
+    natural : bool
+        Thresholds scaled by 3770/f, so that they are lengths in pixels; else absolute log-depths as in the paper.
+    """
+
+    kind: str = "soft"
+    lower: float = 1e-5
+    upper: float = 1e-3
+    natural: bool = True
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"reweighting={self.kind!r} is not known; use {', '.join(map(repr, KINDS))}")
+        if not 0 < self.lower < self.upper < np.inf:
+            raise ValueError(f"lower={self.lower} and upper={self.upper} must satisfy 0 < lower < upper")
+
+    @property
+    def centre(self) -> float:
+        """Residual of weight ½."""
+        return float(np.sqrt(self.lower * self.upper))
+
+    @property
+    def power(self) -> float:
+        """q of the soft weight 1/(1 + (|χ|/centre)^q)."""
+        return float(8 / np.log(self.upper / self.lower))
+
+    def weight(self, residual: Any, xp: Any = np) -> Any:
+        """Outlier weight of residuals in units of the thresholds."""
+        size = xp.abs(residual)
+        if self.kind == "none":
+            return xp.ones_like(size)
+        if self.kind == "hard":
+            return (size < self.upper).astype(size.dtype)
+        return 1 / (1 + (size / self.centre) ** self.power)
+
+
+@dataclass(frozen=True)
+class CutEdges:
+    """The cut edges of a Qm, grouped by pair and all turned in the direction of their pair (tail < head).
+
+    All but `pattern` are arrays of one namespace, numpy or cupy. Values are those at the potential the object was made
+    for; a later shift s of the components enters the formulas as s[tail] − s[head].
+
+    Attributes
+    ----------
+    pattern : Pattern
+        Pairs of adjacent components.
+    start : (n_pairs + 1,) int64
+        The edges of pair p are start[p]:start[p+1].
+    number : (n_cut,) int32
+        Which edge of G0 it is.
+    difference : (n_cut,) float64
+        φ_a − φ_b.
+    residual, residual_back : (n_cut,) float64
+        φ_a − φ_b − jump of the equation of a and of b; one and the same array for a symmetric model.
+    beyond : (2, n_cut) float64
+        φ_−b − φ_a and φ_−a − φ_b.
+    beyond_component : (2, n_cut) int32
+        Components of −b and −a; −1 where there is no such pixel.
+    gamma_squared : (2, n_cut) float64
+        γ² of a and of b.
+    unit : (n_cut,) float64
+        What a residual is multiplied by before it is compared with the outlier thresholds.
+    """
+
+    pattern: Pattern
+    start: Any
+    number: Any
+    difference: Any
+    residual: Any
+    residual_back: Any
+    beyond: Any
+    beyond_component: Any
+    gamma_squared: Any
+    unit: Any
+
+    @classmethod
+    def from_graph(cls, graph: QuotientGraph, potential: np.ndarray, natural: bool = True) -> CutEdges:
+        """Gather what the weights of a graph's cut edges need, at a potential (n_pixels,)."""
+        pixels, labels = graph.pixels, graph.labels
+        tail, head = graph.tail, graph.head
+        pattern, order, start = Pattern.from_edges(graph.n_components, tail, head)
+        number = graph.cut[order]
+        against = (tail > head)[order]
+        a, b = pixels.tail[number], pixels.head[number]
+        ends = np.where(against, (b, a), (a, b))
+        beyond = np.stack(pixels.opposites(number))
+        beyond = np.where(against, beyond[::-1], beyond)
+        sign = np.where(against, -1.0, 1.0)
+        difference = potential[ends[0]] - potential[ends[1]]
+        if graph.jump.ndim == 1:
+            residual = residual_back = difference - sign * graph.jump[number]
+        else:
+            jump = np.where(against, -graph.jump[::-1, number], graph.jump[:, number])
+            residual, residual_back = difference - jump[0], difference - jump[1]
+        missing = beyond < 0
+        return cls(
+            pattern,
+            start,
+            number,
+            difference,
+            residual,
+            residual_back,
+            np.where(missing, 0.0, potential[beyond] - potential[ends]),
+            np.where(missing, -1, labels[beyond]).astype(np.int32),
+            pixels.gamma_squared[ends],
+            np.broadcast_to(_unit(graph, ends[0], natural), difference.shape),
+        )
+
+    def residuals(self, shift: Any, xp: Any = np) -> Any:
+        """(n_cut,) residuals after a shift (n_components,); of the two equations' the mean, if they differ."""
+        pattern, start = self.pattern, self.start
+        step = xp.repeat((shift[pattern.tail] - shift[pattern.head]), (start[1:] - start[:-1]).tolist())
+        return 0.5 * (self.residual + self.residual_back) + step
+
+
+def _unit(graph: QuotientGraph, pixel: np.ndarray, natural: bool) -> Any:
+    if not natural and graph.pixels.map.camera.central:
+        return np.float64(1.0)
+    focal = graph.pixels.focal
+    return (focal if np.ndim(focal) == 0 else np.asarray(focal)[pixel]) / REFERENCE_FOCAL
+
+
+def pair_terms(cut: CutEdges, shift: np.ndarray, bilateral: bool, outliers: Outliers) -> np.ndarray:
+    """(3, n_pairs): per pair Σ W, Σ W·(−χ) and Σ W·χ², the quadratic that a solve minimises and its energy.
+
+    Parameters
+    ----------
+    shift : (n_components,) float64
+        What was added to each component since `cut` was made.
+    bilateral : bool
+        Bilateral weights if true, else uniform.
+    """
+    out = np.empty((3, cut.pattern.n_pairs))
+    _pair_terms(
+        cut.pattern.tail,
+        cut.pattern.head,
+        cut.start,
+        cut.difference,
+        cut.residual,
+        cut.residual_back,
+        cut.beyond,
+        cut.beyond_component,
+        cut.gamma_squared,
+        cut.unit,
+        shift,
+        bilateral,
+        KINDS[outliers.kind],
+        outliers.upper,
+        outliers.centre,
+        outliers.power,
+        cut.residual is not cut.residual_back,
+        out,
+    )
+    return out
+
+
+def pair_terms_over(xp: Any, cut: CutEdges, shift: Any, bilateral: bool, outliers: Outliers) -> Any:
+    """`pair_terms` as expressions over the array namespace `xp`; runs where the arrays of `cut` live."""
+    pair = xp.repeat(xp.arange(cut.pattern.n_pairs), (cut.start[1:] - cut.start[:-1]).tolist())
+    tail, head = cut.pattern.tail[pair], cut.pattern.head[pair]
+    step = shift[tail] - shift[head]
+    total = xp.zeros((3, cut.pattern.n_pairs))
+    for side, residual in ((0, cut.residual), (1, cut.residual_back)):
+        chi = residual + step
+        weight = outliers.weight(chi * cut.unit, xp)
+        if bilateral:
+            gamma = cut.gamma_squared[side]
+            component = cut.beyond_component[side]
+            moved = cut.beyond[side] + shift[component] - shift[tail if side == 0 else head]
+            contrast = xp.where(component >= 0, moved**2 - (cut.difference + step) ** 2, 0.0)
+            weight = weight * gamma * _sigmoid(SHARPNESS * gamma * contrast, xp)
+        for row, value in enumerate((weight, -weight * chi, weight * chi * chi)):
+            total[row] += xp.bincount(pair, weights=value, minlength=cut.pattern.n_pairs)
+    return total
+
+
+def _sigmoid(x: Any, xp: Any) -> Any:
+    small = xp.exp(-xp.abs(x))
+    return xp.where(x >= 0, 1 / (1 + small), small / (1 + small))
+
+
+@kernel(parallel=True)
+def _pair_terms(
+    tail, head, start, difference, residual, residual_back, beyond, beyond_component, gamma_squared, unit,
+    shift, bilateral, kind, upper, centre, power, one_sided, out,
+):  # fmt: skip
+    """One pass over the cut edges, a pair at a time; arguments as in `CutEdges` and `pair_terms`."""
+    for p in prange(len(tail)):
+        i, j = tail[p], head[p]
+        step = shift[i] - shift[j]
+        w_sum, flow, curve = 0.0, 0.0, 0.0
+        for e in range(start[p], start[p + 1]):
+            between = (difference[e] + step) ** 2
+            outlier = 1.0
+            for side in range(2):
+                chi = (residual[e] if side == 0 else residual_back[e]) + step
+                if side == 0 or one_sided:
+                    size = abs(chi) * unit[e]
+                    if kind == 0:
+                        outlier = 1.0 / (1.0 + (size / centre) ** power)
+                    elif kind == 1:
+                        outlier = 1.0 if size < upper else 0.0
+                w = outlier
+                if bilateral:
+                    gamma = gamma_squared[side, e]
+                    c = beyond_component[side, e]
+                    if c >= 0:
+                        away = beyond[side, e] + shift[c] - (shift[i] if side == 0 else shift[j])
+                        x = 2.0 * gamma * (away * away - between)
+                        w *= gamma / (1.0 + np.exp(-x)) if x > -700.0 else 0.0
+                    else:
+                        w *= 0.5 * gamma
+                w_sum += w
+                flow -= w * chi
+                curve += w * chi * chi
+        out[0, p] = w_sum
+        out[1, p] = flow
+        out[2, p] = curve

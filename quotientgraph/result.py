@@ -1,0 +1,107 @@
+"""`Reconstruction`, what integration returns, and `Step`, what one iteration did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from .quotient import QuotientGraph
+
+# A residual longer than this many pixels is a discontinuity: the surface is cut there.
+CUT_LENGTH = 3.77
+
+
+@dataclass(frozen=True)
+class Step:
+    """One iteration of the relative-scale optimisation."""
+
+    iteration: int
+    level: int
+    n_components: int
+    energy: float
+    solver_iterations: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Reconstruction:
+    """A surface integrated from normals.
+
+    Attributes
+    ----------
+    graph : QuotientGraph
+        The last Qm.
+    potential : (n_pixels,) float64
+        φ of each valid pixel, of zero mean over each connected piece.
+    levels : list of QuotientGraph
+        Q0, Q1, …, the last of which is `graph`.
+    history : list of Step
+    seconds : dict
+        Time by stage: "graph", "components", "filling", "scales".
+    converged : bool
+    warnings : list of str
+        What a user should know: pixels left out, pieces, non-convergence.
+    device : str
+        "cpu" or "cuda": where the scales were optimised.
+    """
+
+    graph: QuotientGraph
+    potential: np.ndarray
+    levels: list[QuotientGraph]
+    history: list[Step] = field(repr=False)
+    seconds: dict[str, float]
+    converged: bool
+    warnings: list[str]
+    device: str = "cpu"
+
+    @cached_property
+    def depth(self) -> np.ndarray:
+        """(H, W) float64 depth, NaN outside the valid pixels.
+
+        Central cameras: of geometric mean 1 over each piece. Orthographic: of mean 0, in the unit of the pixel size.
+        """
+        normal_map = self.graph.pixels.map
+        return normal_map.image(normal_map.camera.depth(self.potential))
+
+    @property
+    def points(self) -> np.ndarray:
+        """(H, W, 3) float64 surface points in the OpenCV camera frame, NaN outside."""
+        return self.graph.pixels.map.camera.points(self.depth)
+
+    @property
+    def normals(self) -> np.ndarray:
+        """(H, W, 3) float64 unit normals that were integrated, OpenCV frame, NaN outside."""
+        return self.graph.pixels.map.image(self.graph.pixels.map.normals)
+
+    @property
+    def n_pieces(self) -> int:
+        """Number of connected pieces of the valid pixels; the normals do not determine the depth between them."""
+        return self.graph.pixels.n_pieces
+
+    @property
+    def pieces(self) -> np.ndarray:
+        """(H, W) int32 piece of each pixel, −1 outside."""
+        return self.graph.pixels.map.image(self.graph.pixels.pieces, -1).astype(np.int32)
+
+    @cached_property
+    def residual(self) -> np.ndarray:
+        """(n_edges,) float64: φ_tail − φ_head − jump of every edge of G0, in pixels (at the surface, laterally)."""
+        pixels = self.graph.pixels
+        focal = pixels.focal if np.ndim(pixels.focal) == 0 else np.asarray(pixels.focal)[pixels.tail]
+        return self.graph.residual(self.potential, np.arange(pixels.n_edges)) * focal
+
+    @property
+    def discontinuity(self) -> np.ndarray:
+        """(H, W) float64: the largest |residual| of each pixel's edges, in pixels; NaN outside."""
+        pixels, size = self.graph.pixels, np.abs(self.residual)
+        largest = np.zeros(pixels.n_pixels)
+        np.maximum.at(largest, pixels.tail, size)
+        np.maximum.at(largest, pixels.head, size)
+        return pixels.map.image(largest)
+
+    @property
+    def broken(self) -> np.ndarray:
+        """(n_edges,) bool: edges of G0 across which the surface is cut."""
+        return np.abs(self.residual) > CUT_LENGTH

@@ -1,0 +1,271 @@
+"""Relative-scale optimisation: align the components, reweight, solve, merge, until nothing moves."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+import solvers
+from solvers.arrays import namespace
+from solvers.system import SolverError
+
+from .components import least_residual_edges
+from .discontinuity import CutEdges, Outliers, pair_terms
+from .filling import fill
+from .quotient import QuotientGraph
+from .result import Reconstruction, Step
+
+logger = logging.getLogger(__name__)
+
+Progress = Callable[[Step], Any]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What steers the loop; see `optimize` for the meaning."""
+
+    outliers: Outliers
+    max_iterations: int = 150
+    energy_tol: float = 1e-3
+    merge_every: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("max_iterations", "merge_every"):
+            value = getattr(self, name)
+            if value is None and name == "merge_every":
+                continue
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+                raise ValueError(f"{name}={value!r} must be a positive whole number")
+        if not self.energy_tol > 0:
+            raise ValueError(f"energy_tol={self.energy_tol!r} must be positive")
+
+
+def optimize(
+    graph: QuotientGraph,
+    *,
+    solver: Any = "auto",
+    reweighting: str = "soft",
+    lower: float = 1e-5,
+    upper: float = 1e-3,
+    thresholds: str = "natural",
+    max_iterations: int = 150,
+    energy_tol: float = 1e-3,
+    merge_every: int | None = None,
+    device: str = "auto",
+    progress: bool | Progress | None = None,
+    fill_solver: Any = "auto",
+) -> Reconstruction:
+    """Fill the components of a graph and find their relative scales.
+
+    Parameters
+    ----------
+    graph : QuotientGraph
+        Q0.
+    solver : str or object with ``solve(system)``
+        Backend for the scale systems: a name from ``solvers.available()`` or "auto".
+    reweighting : "soft", "hard" or "none"
+        Outlier reweighting with thresholds `lower` and `upper`.
+    thresholds : "natural" or "absolute"
+        Whether the thresholds are scaled with the focal length, so that they are lengths in pixels, or are log-depths.
+    max_iterations : int
+        T.
+    energy_tol : float
+        Relative change of the energy below which the loop has converged.
+    merge_every : int, optional
+        Merge components after so many iterations, and whenever the energy has converged; None never merges.
+    device : "cpu", "cuda" or "auto"
+    progress : bool or callable
+        True for a progress bar, or a function that is given every `Step`.
+    fill_solver : str or object
+        Backend for the filling systems, which are larger and better conditioned.
+
+    Returns
+    -------
+    Reconstruction
+    """
+    if thresholds not in ("natural", "absolute"):
+        raise ValueError(f'thresholds={thresholds!r} must be "natural" or "absolute"')
+    outliers = Outliers(reweighting, lower, upper, natural=thresholds == "natural")
+    settings = Settings(outliers, max_iterations, energy_tol, merge_every)
+    backend = _backend(solver, "solver")
+    fill_backend = fill_solver if fill_solver == "auto" else _backend(fill_solver, "fill_solver")
+    xp = namespace(device)
+    report, close = _reporter(progress, max_iterations)
+    try:
+        began = time.perf_counter()
+        filling = fill(graph, fill_backend)
+        filled = time.perf_counter()
+        loop = _Loop(graph, filling.potential, settings, backend, report, xp)
+        converged = loop.run()
+    finally:
+        close()
+    warnings = _warnings(graph, filling.converged, loop, converged)
+    for text in warnings:
+        logger.warning(text)
+    seconds = {**graph.seconds, "filling": filled - began, "scales": time.perf_counter() - filled}
+    return Reconstruction(
+        graph=loop.graph,
+        potential=_centred(loop.potential, graph),
+        levels=loop.levels,
+        history=loop.history,
+        seconds=seconds,
+        converged=converged,
+        warnings=warnings,
+        device="cpu" if xp is np else "cuda",
+    )
+
+
+class _Loop:
+    """The state of the loop: the graph Qm, the potential when it was made, and the shift of its components since."""
+
+    def __init__(
+        self, graph: QuotientGraph, potential: np.ndarray, settings: Settings, solver: Any, report: Progress, xp: Any
+    ) -> None:
+        self.settings, self.solver, self.report, self.xp = settings, solver, report, xp
+        self.levels: list[QuotientGraph] = []
+        self.history: list[Step] = []
+        self.unsolved = 0  # systems whose backend did not converge
+        # One component a pixel needs no second alignment: nothing was integrated on its own.
+        self.alignments = 1 if graph.n_components == graph.pixels.n_pixels else 2
+        self.iteration = 0
+        self.began = time.perf_counter()
+        self.enter(graph, potential)
+
+    def enter(self, graph: QuotientGraph, potential: np.ndarray) -> None:
+        """Start on a new Qm."""
+        self.graph, self.base = graph, potential
+        self.levels.append(graph)
+        self.cut = CutEdges.from_graph(graph, potential, self.settings.outliers.natural)
+        self.shift = np.zeros(graph.n_components)
+        self.energy = np.inf
+
+    @property
+    def potential(self) -> np.ndarray:
+        return self.base + self.shift[self.graph.labels]
+
+    def run(self) -> bool:
+        """Iterate to the end; True unless stopped by the number of iterations."""
+        settings = self.settings
+        while len(self.graph.cut):
+            if self.iteration >= settings.max_iterations:
+                return False
+            energy = self.step()
+            settled = abs(energy - self.energy) < settings.energy_tol * self.energy or energy == 0
+            self.energy = energy
+            if settings.merge_every is None:
+                if settled:
+                    return True
+            elif settled or self.iteration % settings.merge_every == 0:
+                self.merge()
+        return True
+
+    def step(self) -> float:
+        """One reweighted solve; returns the energy."""
+        bilateral = self.alignments == 0
+        first = self.iteration == 0
+        outliers = replace(self.settings.outliers, kind="none") if first else self.settings.outliers
+        terms = pair_terms(self.cut, self.shift, bilateral, outliers)
+        system = self.cut.pattern.system(terms[0], terms[1])
+        solution = solve_checked(self.solver, system, float(terms[2].sum()), self.iteration)
+        self.shift = self.shift + solution.x
+        change = solution.x[self.cut.pattern.tail] - solution.x[self.cut.pattern.head]
+        energy = float(np.sum(terms[2] + change * (change * terms[0] - 2 * terms[1])))
+        self.alignments = max(0, self.alignments - 1)
+        self.unsolved += not solution.converged
+        self.iteration += 1
+        step = Step(
+            self.iteration,
+            self.graph.level,
+            self.graph.n_components,
+            energy,
+            solution.iterations,
+            time.perf_counter() - self.began,
+        )
+        self.history.append(step)
+        self.report(step)
+        return energy
+
+    def merge(self) -> None:
+        """Contract, for each component, its cut edge of least residual."""
+        cut = self.cut
+        pair = np.repeat(np.arange(cut.pattern.n_pairs), np.diff(cut.start))
+        chosen = least_residual_edges(
+            self.graph.n_components, cut.pattern.tail[pair], cut.pattern.head[pair], cut.residuals(self.shift)
+        )
+        self.alignments = 1
+        self.enter(self.graph.contract(cut.number[chosen]), self.potential)
+
+
+def solve_checked(solver: Any, system: solvers.LaplacianSystem, start_energy: float, iteration: int) -> solvers.Solution:
+    """Call a backend and refuse what cannot be a solution, naming the backend and the iteration."""
+    where = f"backend {type(solver).__name__}, iteration {iteration}"
+    try:
+        solution = solver.solve(system)
+    except Exception as error:
+        raise SolverError(f"{where}: it raised {type(error).__name__}: {error}") from error
+    x = np.asarray(getattr(solution, "x", None), dtype=np.float64)
+    if x.shape != (system.n,):
+        raise SolverError(f"{where}: expected {system.n} values, got an array of shape {x.shape}")
+    if not np.isfinite(x).all():
+        raise SolverError(f"{where}: {np.count_nonzero(~np.isfinite(x))} of {system.n} values are not finite")
+    change = x[system.pattern.tail] - x[system.pattern.head]
+    gain = float(np.sum(change * (2 * system.flow - change * system.weight)))
+    if gain < -1e-6 * start_energy:
+        raise SolverError(f"{where}: the result is worse than no change at all (energy grows by {-gain:.3g})")
+    return solution
+
+
+def _backend(solver: Any, argument: str) -> Any:
+    if isinstance(solver, str):
+        return solvers.get(solver)
+    if callable(getattr(solver, "solve", None)):
+        return solver
+    raise ValueError(
+        f"{argument}: expected a name ({', '.join(solvers.available())}) or an object with solve(system), got {solver!r}"
+    )
+
+
+def _centred(potential: np.ndarray, graph: QuotientGraph) -> np.ndarray:
+    """Zero mean over each connected piece of G0."""
+    pieces = graph.pixels.pieces
+    return potential - (np.bincount(pieces, potential) / np.bincount(pieces))[pieces]
+
+
+def _warnings(graph: QuotientGraph, filled: bool, loop: _Loop, converged: bool) -> list[str]:
+    out = []
+    dropped = graph.pixels.map.dropped
+    reasons = {"no_normal": "have no normal", "no_ray": "have no ray", "faces_away": "face away from the camera"}
+    out += [f"{dropped[key]} pixels of the mask {text} and were left out" for key, text in reasons.items() if dropped[key]]
+    if graph.pixels.n_pieces > 1:
+        out.append(
+            f"the valid pixels form {graph.pixels.n_pieces} separate pieces; "
+            "their depth relative to each other is not determined by the normals (see `pieces`)"
+        )
+    if not filled:
+        out.append("filling did not reach its tolerance")
+    if loop.unsolved:
+        out.append(f"the solver did not reach its tolerance in {loop.unsolved} of {len(loop.history)} iterations")
+    if not converged:
+        out.append(f"not converged after {loop.iteration} iterations; raise max_iterations or energy_tol")
+    return out
+
+
+def _reporter(progress: bool | Progress | None, total: int) -> tuple[Progress, Callable[[], Any]]:
+    if callable(progress):
+        return progress, lambda: None
+    if not progress:
+        return lambda step: None, lambda: None
+    from tqdm.auto import tqdm
+
+    bar = tqdm(total=total, desc="scales", unit="it", leave=False)
+
+    def show(step: Step) -> None:
+        bar.set_postfix(level=step.level, components=step.n_components, energy=f"{step.energy:.3g}")
+        bar.update()
+
+    return show, bar.close

@@ -1,0 +1,366 @@
+"""The one linear problem of the project, as data: a weighted graph Laplacian made from edges.
+
+    minimise over x   Σ_e  w_e (x_tail(e) − x_head(e) − target_e)²
+
+Its normal equations are L x = b with L = Σ w (e_t − e_h)(e_t − e_h)ᵀ and b = Σ w·target (e_t − e_h). Parallel edges add
+up, so a system keeps one weight and one flow (Σ w·target) per *pair* of unknowns.
+
+L is singular: x is determined up to one constant per connected piece of the positive weights. The convention for every
+backend is the solution whose mean over each piece is zero.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .jit import kernel, prange
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """The sparsity of a family of systems: which unknowns are joined. Computed once, refilled many times.
+
+    Attributes
+    ----------
+    n : int
+        Number of unknowns.
+    tail, head : (n_pairs,) int32
+        The joined pairs, each once, tail < head, sorted by (tail, head).
+    memo : dict
+        Where backends keep what depends on the pattern only (an ordering, aggregates), under their own name.
+    """
+
+    n: int
+    tail: np.ndarray
+    head: np.ndarray
+    memo: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def from_edges(cls, n: int, tail: np.ndarray, head: np.ndarray) -> tuple[Pattern, np.ndarray, np.ndarray]:
+        """The pattern of possibly parallel edges, and how to sum over them.
+
+        Returns the pattern, `order` (n_edges,) which sorts the edges by pair, and `start` (n_pairs + 1,): the edges
+        ``order[start[p]:start[p+1]]`` belong to pair p. Edges with tail > head run against their pair's direction.
+        """
+        order = group_edges(n, tail, head)
+        lo, hi = np.minimum(tail, head)[order], np.maximum(tail, head)[order]
+        new = np.empty(len(order), dtype=bool)
+        new[:1] = True
+        new[1:] = (lo[1:] != lo[:-1]) | (hi[1:] != hi[:-1])
+        first = np.flatnonzero(new)
+        start = np.append(first, len(order))
+        return cls(n, lo[first], hi[first]), order, start
+
+    @property
+    def n_pairs(self) -> int:
+        return len(self.tail)
+
+    @cached_property
+    def adjacency(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """CSR neighbour lists without the diagonal: `start` (n + 1,), `neighbour` and `pair` (2·n_pairs,) int32.
+
+        Row i lists the unknowns joined to i in increasing order, and the pair that joins them.
+        """
+        return adjacency(self.n, self.tail, self.head)
+
+    @cached_property
+    def pieces(self) -> np.ndarray:
+        """(n,) int32 label of the connected piece of each unknown, were all weights positive."""
+        return connected_labels(self.n, self.tail, self.head)
+
+    def system(self, weight: np.ndarray, flow: np.ndarray, energy: float = float("nan")) -> LaplacianSystem:
+        """A system on this pattern: one weight ≥ 0 and one flow (Σ w·target) per pair."""
+        return LaplacianSystem(self, weight, flow, energy)
+
+
+@dataclass(frozen=True)
+class LaplacianSystem:
+    """Weights and flows on a `Pattern`: what a solver backend is given.
+
+    >>> s = LaplacianSystem.from_edges(3, [0, 1], [1, 2], [1.0, 1.0], [2.0, 1.0])
+    >>> s.matrix.toarray()
+    array([[ 1., -1.,  0.],
+           [-1.,  2., -1.],
+           [ 0., -1.,  1.]])
+    >>> s.rhs
+    array([ 2., -1., -1.])
+
+    Attributes
+    ----------
+    pattern : Pattern
+    weight : (n_pairs,) float64, ≥ 0
+    flow : (n_pairs,) float64
+        Weight times target, in the direction tail − head.
+    energy : float
+        Σ w·target², the value of the objective at x = 0; NaN if unknown. Some backends use it in their stopping rule.
+    """
+
+    pattern: Pattern
+    weight: np.ndarray
+    flow: np.ndarray
+    energy: float = float("nan")
+
+    @classmethod
+    def from_edges(cls, n: int, tail: Any, head: Any, weight: Any, target: Any) -> LaplacianSystem:
+        """From weighted edges in any order and direction, parallel ones included.
+
+        Parameters
+        ----------
+        n : int
+        tail, head : (n_edges,) integers in [0, n)
+        weight : (n_edges,) float, ≥ 0
+        target : (n_edges,) float
+            Wanted x_tail − x_head.
+        """
+        tail, head = np.asarray(tail, dtype=np.int32), np.asarray(head, dtype=np.int32)
+        weight, target = np.asarray(weight, dtype=np.float64), np.asarray(target, dtype=np.float64)
+        if not len(tail) == len(head) == len(weight) == len(target):
+            raise ValueError(
+                f"tail, head, weight, target must be equally long, got {len(tail)}, {len(head)}, {len(weight)}, {len(target)}"
+            )
+        if len(tail) and (min(tail.min(), head.min()) < 0 or max(tail.max(), head.max()) >= n):
+            raise ValueError(f"tail and head must lie in [0, {n})")
+        if not (weight >= 0).all() or not np.isfinite(weight).all() or not np.isfinite(target).all():
+            raise ValueError("weight must be finite and ≥ 0, target finite")
+        keep = tail != head
+        tail, head, weight, target = tail[keep], head[keep], weight[keep], target[keep]
+        pattern, order, start = Pattern.from_edges(n, tail, head)
+        signed = np.where(tail < head, weight * target, -weight * target)
+        if not len(order):
+            return pattern.system(np.zeros(0), np.zeros(0), 0.0)
+        sums = [np.add.reduceat(values[order], start[:-1]) for values in (weight, signed)]
+        return pattern.system(sums[0], sums[1], float(np.sum(weight * target**2)))
+
+    @property
+    def n(self) -> int:
+        return self.pattern.n
+
+    @cached_property
+    def diagonal(self) -> np.ndarray:
+        """(n,) diagonal of L."""
+        p = self.pattern
+        return np.bincount(p.tail, self.weight, p.n) + np.bincount(p.head, self.weight, p.n)
+
+    @cached_property
+    def rhs(self) -> np.ndarray:
+        """(n,) right-hand side b."""
+        p = self.pattern
+        return np.bincount(p.tail, self.flow, p.n) - np.bincount(p.head, self.flow, p.n)
+
+    @property
+    def matrix(self) -> Any:
+        """L as a `scipy.sparse` CSR matrix; index arrays are shared by all systems of a pattern."""
+        from scipy.sparse import csr_array
+
+        memo, p = self.pattern.memo, self.pattern
+        if "csr" not in memo:
+            memo["csr"] = _csr_structure(p.n, *p.adjacency)
+        start, column, pair = memo["csr"]
+        values = np.append(-self.weight, 0.0)[pair]
+        values[pair == p.n_pairs] = self.diagonal
+        return csr_array((values, column, start), shape=(p.n, p.n))
+
+    @property
+    def operator(self) -> Any:
+        """L as a `scipy.sparse.linalg.LinearOperator` that never forms the matrix."""
+        from scipy.sparse.linalg import LinearOperator
+
+        return LinearOperator((self.n, self.n), matvec=self.apply, rmatvec=self.apply, dtype=np.float64)
+
+    def apply(self, x: np.ndarray) -> np.ndarray:
+        """L x."""
+        start, neighbour, pair = self.pattern.adjacency
+        out = np.empty(self.n)
+        apply_laplacian(start, neighbour, pair, self.weight, np.ravel(x).astype(np.float64, copy=False), out)
+        return out
+
+    def residual(self, x: np.ndarray) -> float:
+        """‖b − L x‖ / ‖b‖; zero when b is."""
+        size = float(np.linalg.norm(self.rhs))
+        return float(np.linalg.norm(self.rhs - self.apply(x))) / size if size > 0 else 0.0
+
+    @cached_property
+    def pieces(self) -> np.ndarray:
+        """(n,) int32 label of the connected piece of each unknown, by positive weights."""
+        used = self.weight > 0
+        if used.all():
+            return self.pattern.pieces
+        return connected_labels(self.n, self.pattern.tail[used], self.pattern.head[used])
+
+    @cached_property
+    def ground(self) -> np.ndarray:
+        """(n,) to add to the diagonal to make L positive definite: it ties down one unknown of each piece.
+
+        b sums to zero over a piece, so the solution stays what it is, up to the constant of the piece.
+        """
+        ground = np.zeros(self.n)
+        first = np.unique(self.pieces, return_index=True)[1]
+        ground[first] = np.where(self.diagonal[first] > 0, self.diagonal[first], 1.0)
+        return ground
+
+    def centred(self, x: np.ndarray) -> np.ndarray:
+        """x less its mean over each piece: the representative that the contract asks for."""
+        size = np.bincount(self.pieces)
+        mean = np.bincount(self.pieces, x) / np.maximum(size, 1)
+        return x - mean[self.pieces]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the system as ``.npz``: n, tail, head, weight, target."""
+        target = np.divide(self.flow, self.weight, out=np.zeros_like(self.flow), where=self.weight > 0)
+        np.savez_compressed(
+            path, n=self.n, tail=self.pattern.tail, head=self.pattern.head, weight=self.weight, target=target
+        )
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> LaplacianSystem:
+        """Read what `save` wrote, or any ``.npz`` with the same five arrays."""
+        with np.load(path, allow_pickle=False) as data:
+            missing = {"n", "tail", "head", "weight", "target"} - set(data.files)
+            if missing:
+                raise ValueError(f"{os.fspath(path)}: not a dumped system, it has no {', '.join(sorted(missing))}")
+            return cls.from_edges(int(data["n"]), data["tail"], data["head"], data["weight"], data["target"])
+
+
+class SolverError(RuntimeError):
+    """A backend failed, or returned what cannot be a solution."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a backend returns.
+
+    Attributes
+    ----------
+    x : (n,) float64
+        Solution of zero mean over each piece.
+    converged : bool
+        Whether the backend's own tolerance was reached.
+    iterations : int
+        1 for a direct solve.
+    residual : float
+        ‖b − L x‖ / ‖b‖.
+    """
+
+    x: np.ndarray
+    converged: bool
+    iterations: int
+    residual: float
+
+
+def adjacency(n: int, tail: np.ndarray, head: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """CSR neighbour lists of pairs sorted by (tail, head) with tail < head; see `Pattern.adjacency`."""
+    start = np.zeros(n + 1, dtype=np.int64 if len(tail) >= 2**30 else np.int32)
+    neighbour, pair = np.empty(2 * len(tail), dtype=np.int32), np.empty(2 * len(tail), dtype=np.int32)
+    _adjacency(tail, head, start, neighbour, pair)
+    return start, neighbour, pair
+
+
+def group_edges(n: int, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
+    """Order (n_edges,) int32 that sorts edges by their unordered pair, keeping the order of parallel edges."""
+    order = np.empty(len(tail), dtype=np.int32)
+    if len(tail):
+        _group_edges(n, tail, head, order)
+    return order
+
+
+def connected_labels(n: int, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
+    """(n,) int32 labels of connected components, numbered by their first node (union-find)."""
+    parent = np.arange(n, dtype=np.int32)
+    _unite(parent, tail, head)
+    _number(parent)
+    return parent
+
+
+@kernel
+def _group_edges(n, tail, head, order):
+    """Two stable counting sorts: by the larger end, then by the smaller."""
+    m = len(tail)
+    half = np.empty(m, dtype=np.int32)
+    for by_larger in (True, False):
+        start = np.zeros(n + 1, dtype=np.int64)
+        for e in range(m):
+            start[(max(tail[e], head[e]) if by_larger else min(tail[e], head[e])) + 1] += 1
+        for i in range(n):
+            start[i + 1] += start[i]
+        for k in range(m):
+            e = k if by_larger else half[k]
+            key = max(tail[e], head[e]) if by_larger else min(tail[e], head[e])
+            if by_larger:
+                half[start[key]] = e
+            else:
+                order[start[key]] = e
+            start[key] += 1
+
+
+@kernel
+def _adjacency(tail, head, start, neighbour, pair):
+    n, m = len(start) - 1, len(tail)
+    for p in range(m):
+        start[tail[p] + 1] += 1
+        start[head[p] + 1] += 1
+    for i in range(n):
+        start[i + 1] += start[i]
+    cursor = start[:-1].copy()
+    # Smaller neighbours first, then larger ones: pairs are sorted, so each row comes out sorted.
+    for p in range(m):
+        i = head[p]
+        neighbour[cursor[i]] = tail[p]
+        pair[cursor[i]] = p
+        cursor[i] += 1
+    for p in range(m):
+        i = tail[p]
+        neighbour[cursor[i]] = head[p]
+        pair[cursor[i]] = p
+        cursor[i] += 1
+
+
+def _csr_structure(n: int, start: np.ndarray, neighbour: np.ndarray, pair: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Neighbour lists with the diagonal put in its sorted place; its entries have pair = n_pairs."""
+    row = np.repeat(np.arange(n, dtype=np.int32), np.diff(start))
+    diagonal = start[:-1] + np.bincount(row[neighbour < row], minlength=n)
+    column = np.insert(neighbour, diagonal, np.arange(n, dtype=np.int32))
+    return start + np.arange(n + 1, dtype=start.dtype), column, np.insert(pair, diagonal, len(pair) // 2)
+
+
+@kernel(parallel=True)
+def apply_laplacian(start, neighbour, pair, weight, x, out):
+    """out = L x, a row at a time."""
+    for i in prange(len(out)):
+        total = 0.0
+        for k in range(start[i], start[i + 1]):
+            total += weight[pair[k]] * (x[i] - x[neighbour[k]])
+        out[i] = total
+
+
+@kernel
+def _unite(parent, tail, head):
+    """Union-find: afterwards every root is the least node of its component."""
+    for e in range(len(tail)):
+        i, j = tail[e], head[e]
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        while parent[j] != j:
+            parent[j] = parent[parent[j]]
+            j = parent[j]
+        if i < j:
+            parent[j] = i
+        elif j < i:
+            parent[i] = j
+
+
+@kernel
+def _number(parent):
+    """Replace parents by component numbers in order of first appearance (parent[i] ≤ i)."""
+    count = 0
+    for i in range(len(parent)):
+        if parent[i] == i:
+            parent[i] = count
+            count += 1
+        else:
+            parent[i] = parent[parent[i]]
