@@ -74,14 +74,14 @@ class Pinhole(Camera):
         """From a 3×3 intrinsic matrix [[fx, 0, cx], [0, fy, cy], [0, 0, 1]]."""
         k = np.asarray(matrix, dtype=np.float64)
         if k.shape != (3, 3):
-            raise ValueError(f"camera: an intrinsic matrix is 3×3, got shape {k.shape}; pass K or a Pinhole(fx, fy, cx, cy)")
+            raise ValueError(
+                f"camera: an intrinsic matrix is 3×3, got shape {k.shape}; pass K or a Pinhole(fx, fy, cx, cy)"
+            )
         if not np.isfinite(k).all() or abs(k[2, 2]) < 1e-12:
             raise ValueError(f"camera: K[2, 2] must be 1 and all entries finite, got {k.tolist()}")
         k = k / k[2, 2]
         if abs(k[0, 1]) > 1e-6 * abs(k[0, 0]):
-            raise ValueError(
-                f"camera: K has skew {k[0, 1]:g}, which Pinhole does not model; pass RayMap(rays) instead"
-            )
+            raise ValueError(f"camera: K has skew {k[0, 1]:g}, which Pinhole does not model; pass RayMap(rays) instead")
         if np.abs(k[1:, 0]).max() > 1e-9 or abs(k[2, 1]) > 1e-9:
             raise ValueError(f"camera: K must be upper triangular, got {k.tolist()}; is it transposed?")
         return cls(k[0, 0], k[1, 1], k[0, 2], k[1, 2])

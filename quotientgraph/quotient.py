@@ -172,7 +172,9 @@ class QuotientGraph:
         columns = [values.tolist() for values in nodes.values()]
         graph.add_nodes_from((c, dict(zip(nodes, row))) for c, row in enumerate(zip(*columns)))
         columns = [values.tolist() for values in edges.values()]
-        graph.add_edges_from((t, h, dict(zip(edges, row))) for t, h, *row in zip(tail.tolist(), head.tolist(), *columns))
+        graph.add_edges_from(
+            (t, h, dict(zip(edges, row))) for t, h, *row in zip(tail.tolist(), head.tolist(), *columns)
+        )
         return graph
 
     def node_table(self) -> dict[str, np.ndarray]:

@@ -201,7 +201,9 @@ class _Loop:
         self.enter(self.graph.contract(cut.number[chosen]), self.potential)
 
 
-def solve_checked(solver: Any, system: solvers.LaplacianSystem, start_energy: float, iteration: int) -> solvers.Solution:
+def solve_checked(
+    solver: Any, system: solvers.LaplacianSystem, start_energy: float, iteration: int
+) -> solvers.Solution:
     """Call a backend and refuse what cannot be a solution, naming the backend and the iteration."""
     where = f"backend {type(solver).__name__}, iteration {iteration}"
     try:
@@ -240,7 +242,9 @@ def _warnings(graph: QuotientGraph, filled: bool, loop: _Loop, converged: bool) 
     out = []
     dropped = graph.pixels.map.dropped
     reasons = {"no_normal": "have no normal", "no_ray": "have no ray", "faces_away": "face away from the camera"}
-    out += [f"{dropped[key]} pixels of the mask {text} and were left out" for key, text in reasons.items() if dropped[key]]
+    out += [
+        f"{dropped[key]} pixels of the mask {text} and were left out" for key, text in reasons.items() if dropped[key]
+    ]
     if graph.pixels.n_pieces > 1:
         out.append(
             f"the valid pixels form {graph.pixels.n_pieces} separate pieces; "

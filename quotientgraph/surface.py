@@ -62,9 +62,7 @@ class Cuts:
             array[v[here], u[here] - left] = True
             known |= here
         if not known.all():
-            raise ValueError(
-                f"edges: {np.sum(~known)} pairs are not neighbours in an image of {tuple(shape)}"
-            )
+            raise ValueError(f"edges: {np.sum(~known)} pairs are not neighbours in an image of {tuple(shape)}")
         return cuts
 
     @classmethod
@@ -154,9 +152,7 @@ def triangulate(
     z = np.where(good, z, np.nan)
     cuts = Cuts.from_slope(z, camera) if cuts is None else cuts
     if cuts.right.shape != (z.shape[0], z.shape[1] - 1):
-        raise ValueError(
-            f"cuts: made for an image of {cuts.down.shape[0] + 1, cuts.down.shape[1]}, depth is {z.shape}"
-        )
+        raise ValueError(f"cuts: made for an image of {cuts.down.shape[0] + 1, cuts.down.shape[1]}, depth is {z.shape}")
     faces = _faces(z, good, cuts)
     used = np.zeros(z.size, dtype=bool)
     used[faces.ravel()] = True
@@ -165,9 +161,7 @@ def triangulate(
     number[pixels] = np.arange(len(pixels), dtype=np.int32)
     faces = number[faces]
     vertices = camera.points(z).reshape(-1, 3)[pixels]
-    directions = (
-        _mean_normals(vertices, faces) if normals is None else _given_normals(normals, z.shape, pixels)
-    )
+    directions = _mean_normals(vertices, faces) if normals is None else _given_normals(normals, z.shape, pixels)
     return Mesh(vertices, faces, directions, pixels, (z.shape[0], z.shape[1]))
 
 

@@ -233,7 +233,6 @@ def _aggregate(start, neighbour, weight, group, block, size):
             group[i] = count
             room[count] = size - 1
             # Grow by the strongest free neighbours of the pair, so that groups are compact.
-            last = i
             while partner >= 0 and room[count] > 0:
                 group[partner] = count
                 room[count] -= 1
@@ -248,7 +247,6 @@ def _aggregate(start, neighbour, weight, group, block, size):
                                     inside += weight[m]
                             if inside > best:
                                 best, following = inside, j
-                last = partner
                 partner = following
             count += 1
         made[b + 1] = count

@@ -35,7 +35,5 @@ class ScipyCG(IterativeOptions):
 
         diagonal = system.diagonal
         inverse = np.divide(1.0, diagonal, out=np.ones_like(diagonal), where=diagonal > 0)
-        x, failed = cg(
-            system.matrix, rhs, rtol=self.rtol, maxiter=self.maxiter, M=diags_array(inverse), callback=step
-        )
+        x, failed = cg(system.matrix, rhs, rtol=self.rtol, maxiter=self.maxiter, M=diags_array(inverse), callback=step)
         return Solution(system.centred(x), failed == 0, count, system.residual(x))
