@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
+from solvers.jit import kernel
+
 from .camera import Camera, Shape, as_camera
 
 MAX_SLOPE = 10.0
@@ -193,13 +195,23 @@ def _faces(z: np.ndarray, good: np.ndarray, cuts: Cuts) -> np.ndarray:
 
 
 def _mean_normals(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
-    a, b, c = (vertices[faces[:, k]] for k in range(3))
-    area = np.cross(b - a, c - a)
-    total = np.empty_like(vertices)
-    for axis in range(3):
-        weights = area[:, axis]
-        total[:, axis] = sum(np.bincount(faces[:, k], weights, len(vertices)) for k in range(3))
+    total = np.zeros_like(vertices)
+    _add_areas(vertices, faces, total)
     return _unit(total)
+
+
+@kernel
+def _add_areas(vertices, faces, total):
+    """Add each face's normal, as long as twice its area, to its three corners."""
+    for f in range(len(faces)):
+        a, b, c = faces[f, 0], faces[f, 1], faces[f, 2]
+        for k in range(3):
+            i, j = (k + 1) % 3, (k + 2) % 3
+            area = (vertices[b, i] - vertices[a, i]) * (vertices[c, j] - vertices[a, j])
+            area -= (vertices[b, j] - vertices[a, j]) * (vertices[c, i] - vertices[a, i])
+            total[a, k] += area
+            total[b, k] += area
+            total[c, k] += area
 
 
 def _given_normals(normals: np.ndarray, shape: Shape, pixels: np.ndarray) -> np.ndarray:
@@ -211,9 +223,12 @@ def _given_normals(normals: np.ndarray, shape: Shape, pixels: np.ndarray) -> np.
 
 def _unit(vectors: np.ndarray) -> np.ndarray:
     """Unit vectors; what has no direction faces the camera, since file formats do not take NaN."""
-    length = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    fine = np.isfinite(length) & (length > 0)
-    return np.where(fine, vectors / np.where(fine, length, 1), np.array([0.0, 0.0, -1.0]))
+    length = np.linalg.norm(vectors, axis=-1)
+    lost = ~(np.isfinite(length) & (length > 0))
+    length[lost] = 1
+    out = vectors / length[:, None]
+    out[lost] = (0.0, 0.0, -1.0)
+    return out
 
 
 def _checked(mask: np.ndarray, shape: tuple[int, ...], name: str) -> np.ndarray:

@@ -1,0 +1,45 @@
+"""Files in and out. Nothing here imports a decoder before a file of its kind is met.
+
+>>> import quotientgraph.io as qio
+>>> qio.frame_axes("opengl").diagonal().tolist()
+[1.0, -1.0, -1.0]
+"""
+
+from __future__ import annotations
+
+from .atomic import OutputError, atomic
+from .camerafile import read_camera
+from .conventions import FrameEvidence, FrameScore, detect_frame, frame_axes, frame_name, to_opencv
+from .formats import InputError, read_arrays, readable, reader, writable, write_image, writer
+from .inputs import NormalInput, read_depth, read_normals
+from .meshes import mesh_writer, write_mesh, write_points
+from .outputs import read_labels, write_depth, write_graphml, write_labels
+
+__all__ = [
+    "FrameEvidence",
+    "FrameScore",
+    "InputError",
+    "NormalInput",
+    "OutputError",
+    "atomic",
+    "detect_frame",
+    "frame_axes",
+    "frame_name",
+    "mesh_writer",
+    "read_arrays",
+    "read_camera",
+    "read_depth",
+    "read_labels",
+    "read_normals",
+    "readable",
+    "reader",
+    "to_opencv",
+    "writable",
+    "write_depth",
+    "write_graphml",
+    "write_image",
+    "write_labels",
+    "write_mesh",
+    "write_points",
+    "writer",
+]

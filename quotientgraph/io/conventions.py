@@ -1,0 +1,168 @@
+"""Which way a normal map's axes point, decided by evidence.
+
+The candidates are the sixteen signed permutations that keep z apart: x and y may be exchanged, each axis may
+be reversed. Five kinds of evidence are asked in turn, and each removes candidates that are clearly worse than
+the best:
+
+1. *facing*: a visible surface has n·ray < 0. Fixes z, and with a wide perspective view often everything else.
+2. *integrability*: the jumps of the potential, summed around loops of pixels, are zero for a surface.
+   Separates single reversals and exchanges. Reversing x and y together turns a relief inside out and leaves
+   the sums nearly as they were.
+3. *silhouette*: at the border of the mask normals point out of it.
+4. *perspective*: it makes even the inside-out twin not integrable, though weakly, so it has to be clear to count.
+5. *limbs*: where a steep surface ends at a jump of the normal inside the image, the normal mostly points
+   across it.
+
+An object without silhouette and limbs (a texture, a relief that fills the frame) cannot be told from its
+inside-out twin under an orthographic camera. Then `FrameEvidence.frame` is None and `require` raises with the
+scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import product
+
+import numpy as np
+
+from ..camera import Camera, as_camera
+from ..normals import FRAMES
+from .evidence import View, by_limbs, by_loops, by_silhouette, turned
+
+MAX_AWAY = 0.35  # of the pixels may face away in the best frame (a perspective map read as orthographic)
+AWAY_MARGIN = 0.01
+_RIGHTWARD = {0: ("right", "left"), 1: ("down", "up"), 2: ("forward", "viewer")}
+
+
+@dataclass(frozen=True)
+class FrameScore:
+    """Evidence on one candidate: share facing away, loop residual, silhouette, limbs; NaN = not asked."""
+
+    away: float
+    residual: float = np.nan
+    outward: float = np.nan
+    limbs: float = np.nan
+
+
+@dataclass(frozen=True)
+class FrameEvidence:
+    """What is known of a normal map's frame.
+
+    Attributes
+    ----------
+    frame : str or None
+        Name from `FRAMES`, or the directions of x, y, z such as ``"up,right,viewer"``; None when undecided.
+    scores : dict
+        `FrameScore` of each candidate that was looked at, by name.
+    reason : str
+        One line: what decided, or why nothing could.
+    """
+
+    frame: str | None
+    scores: dict[str, FrameScore] = field(repr=False)
+    reason: str
+
+    def require(self) -> str:
+        """The frame, or ValueError with the scores and the flag to pass."""
+        if self.frame is None:
+            raise ValueError(f"frame: {self.reason}; pass --frame with one of {', '.join(FRAMES)} [{self.table()}]")
+        return self.frame
+
+    def table(self, limit: int = 4) -> str:
+        """The best candidates and their scores, on one line."""
+        ranked = sorted(self.scores.items(), key=lambda item: (round(item[1].away, 2), item[1].residual))
+        parts = []
+        for name, score in ranked[:limit]:
+            values = {
+                "away": score.away,
+                "residual": score.residual,
+                "outward": score.outward,
+                "limbs": score.limbs,
+            }
+            parts.append(name + ": " + " ".join(f"{k} {v:.3g}" for k, v in values.items() if not np.isnan(v)))
+        return "; ".join(parts)
+
+
+def frame_axes(frame: str) -> np.ndarray:
+    """The signed permutation that takes a normal from `frame` to OpenCV.
+
+    `frame` is a name from `FRAMES` or three directions for x, y and z, out of right, left, up, down, viewer,
+    forward.
+
+    >>> bool((frame_axes("right,up,viewer") == frame_axes("opengl")).all())
+    True
+    """
+    if frame in FRAMES:
+        return FRAMES[frame]
+    axes = np.zeros((3, 3))
+    words = frame.replace(",", " ").split()
+    for column, word in enumerate(words[:3]):
+        for row, (plus, minus) in _RIGHTWARD.items():
+            axes[row, column] = (word == plus) - (word == minus)
+    if len(words) != 3 or not np.array_equal(np.abs(axes).sum(axis=0) * np.abs(axes).sum(axis=1), np.ones(3)):
+        raise ValueError(
+            f"frame={frame!r} is not known; use one of {', '.join(FRAMES)}, "
+            "or the directions of x, y, z such as 'right,up,viewer'"
+        )
+    return axes
+
+
+def frame_name(axes: np.ndarray) -> str:
+    """The inverse of `frame_axes`."""
+    for name, known in FRAMES.items():
+        if np.array_equal(known, axes):
+            return name
+    rows = np.abs(axes).argmax(axis=0)
+    return ",".join(_RIGHTWARD[int(row)][int(axes[row, column] < 0)] for column, row in enumerate(rows))
+
+
+def to_opencv(normals: np.ndarray, frame: str) -> np.ndarray:
+    """Normals of any frame in the OpenCV frame: a way in for frames that have no name."""
+    return turned(np.asarray(normals), frame_axes(frame))
+
+
+def candidates() -> list[str]:
+    """All sixteen frames, the named ones first."""
+    names = list(FRAMES)
+    for swap, signs in product((False, True), product((1.0, -1.0), repeat=3)):
+        axes = np.diag(signs)
+        name = frame_name(axes[:, [1, 0, 2]] if swap else axes)
+        if name not in names:
+            names.append(name)
+    return names
+
+
+def detect_frame(
+    normals: np.ndarray, mask: np.ndarray | None = None, camera: Camera | np.ndarray | None = None
+) -> FrameEvidence:
+    """Find the frame of a normal map from the map itself; see the module's text for how."""
+    view = View.sample(normals, mask, as_camera(camera))
+    if view.valid.sum() < 16:
+        return FrameEvidence(None, {}, "too few normals to judge")
+    left = {name: frame_axes(name) for name in candidates()}
+    scores = {name: FrameScore(view.away(axes)) for name, axes in left.items()}
+    best = min(score.away for score in scores.values())
+    if best > MAX_AWAY:
+        return FrameEvidence(None, scores, f"{best:.0%} of the normals face away from the camera in every frame")
+    left = {name: axes for name, axes in left.items() if scores[name].away <= 2 * best + AWAY_MARGIN}
+    why = ["facing"]
+    for kind, score, ask in (
+        ("integrability", "residual", by_loops),
+        ("silhouette", "outward", by_silhouette),
+        ("perspective", "residual", partial(by_loops, twins=True)),
+        ("limbs", "limbs", by_limbs),
+    ):
+        if view.same(left):
+            break
+        kept, values = ask(view, left)
+        for name, value in values.items():
+            scores[name] = replace(scores[name], **{score: value})
+        if len(kept) < len(left):
+            why.append(kind)
+            left = {name: left[name] for name in kept}
+    if not view.same(left):
+        names = list(left)
+        more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+        return FrameEvidence(None, scores, f"the evidence does not separate {' from '.join(names[:4])}{more}")
+    return FrameEvidence(next(iter(left)), scores, f"decided by {', '.join(why)}")

@@ -1,0 +1,193 @@
+"""Measurements on a normal map that tell one frame from another; `conventions.detect_frame` weighs them.
+
+Frames come as a dictionary from name to the signed permutation that takes a normal to the OpenCV frame. Each
+`by_…` function returns the names that remain and the score of each; where it cannot judge, all remain and
+there are no scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..camera import Camera
+
+Frames = dict[str, np.ndarray]
+
+# Decisions need this much; tests/test_io_conventions.py shows the margins on real data.
+RESIDUAL_RATIO, SIGNIFICANCE = 1.15, 5.0
+TWIN_RATIO, TWIN_MARGIN = 2.0, 0.002  # above what the limbs of a ball do to the sums
+OUTWARD, OUTWARD_MARGIN, MIN_TILT, MIN_BORDER = 0.35, 0.3, 0.4, 30
+MAX_LEAN = 0.5
+LIMB, MIN_LIMB = 0.5, 40
+SAME_ANGLE = 0.5  # degrees of mean difference below which two frames are the same for this map
+SAMPLES = 400_000
+LOOP = 4  # pixels along the side of a loop: averages the rounding of 8-bit files
+
+
+def turned(normals: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    """Normals times a signed permutation, without the rounding and the threads of a matrix product."""
+    order = np.abs(axes).argmax(axis=1)
+    return normals[..., order] * axes[np.arange(3), order].astype(normals.dtype)
+
+
+@dataclass(frozen=True)
+class View:
+    """A thinned normal map, cropped to its valid pixels: unit normals (file frame), ray slopes, pixels a slope."""
+
+    normals: np.ndarray
+    valid: np.ndarray
+    x: np.ndarray
+    y: np.ndarray
+    focal: float
+    central: bool
+
+    @classmethod
+    def sample(cls, normals: np.ndarray, mask: np.ndarray | None, camera: Camera) -> View:
+        shape = normals.shape[:2]
+        step = max(1, int(np.ceil(np.sqrt(shape[0] * shape[1] / SAMPLES))))
+        thin = (slice(None, None, step), slice(None, None, step))
+        n = np.asarray(normals[thin], dtype=np.float64)
+        size = np.linalg.norm(n, axis=-1)
+        x, y = (slope[thin] for slope in camera.slopes(shape))
+        valid = np.isfinite(size) & (size > 1e-6) & np.isfinite(x + y)
+        if mask is not None:
+            valid &= np.asarray(mask)[thin].astype(bool)
+        used = tuple(_span(valid.any(axis=axis)) for axis in (1, 0))
+        n, size, valid, x, y = n[used], size[used], valid[used], x[used], y[used]
+        n = np.where(valid[..., None], n / np.where(valid, size, 1)[..., None], 0.0)
+        focal = float(np.nanmedian(camera.focal(shape))) / step
+        return cls(n, valid, x, y, focal, camera.central)
+
+    def turned(self, axes: np.ndarray) -> np.ndarray:
+        return turned(self.normals, axes)
+
+    def towards(self, n: np.ndarray) -> np.ndarray:
+        return n[..., 0] * self.x + n[..., 1] * self.y + n[..., 2]
+
+    def away(self, axes: np.ndarray) -> float:
+        """Share of the pixels that clearly face away; a few degrees beyond grazing are noise."""
+        n = turned(self.normals[self.valid], axes)
+        return float((n[:, 0] * self.x[self.valid] + n[:, 1] * self.y[self.valid] + n[:, 2] > 0.05).mean())
+
+    def same(self, frames: Frames) -> bool:
+        """Whether these frames give this map the same normals."""
+        n = self.normals[self.valid]
+        first, *others = (turned(n, axes) for axes in frames.values())
+        for other in others:
+            chord = np.linalg.norm(other - first, axis=-1)
+            if np.degrees(chord.mean()) > SAME_ANGLE:
+                return False
+        return True
+
+
+def _span(used: np.ndarray) -> slice:
+    """From the first to the last that is used."""
+    where = np.flatnonzero(used)
+    return slice(where[0], where[-1] + 1) if len(where) else slice(0)
+
+
+def _loop_sums(view: View, axes: np.ndarray) -> np.ndarray:
+    """|Sum of the planar model's jumps| around loops of LOOP pixels a side, as a slope; NaN if invalid."""
+    n = view.turned(axes)
+    towards = view.towards(n)
+    bad = ~view.valid | (towards > -0.2)  # the sums are inexact where the view is grazing
+    if view.central:
+        right = _jump(view, n, towards, np.s_[:, :-1], np.s_[:, 1:])
+        down = _jump(view, n, towards, np.s_[:-1, :], np.s_[1:, :])
+    else:
+        towards = np.where(bad, -1.0, towards)
+        p, q = -n[..., 0] / towards, -n[..., 1] / towards
+        right, down = (p[:, :-1] + p[:, 1:]) / 2, (q[:-1] + q[1:]) / 2
+    curl = right[:-1] + down[:, 1:] - right[1:] - down[:, :-1]
+    curl[bad[:-1, :-1] | bad[1:, :-1] | bad[:-1, 1:] | bad[1:, 1:]] = np.nan
+    side = min(LOOP, *curl.shape)
+    height, width = (n // side * side for n in curl.shape)
+    blocks = curl[:height, :width].reshape(height // side, side, width // side, side)
+    return np.minimum(np.abs(blocks.sum(axis=(1, 3)) / side), 0.1)  # a jump of depth counts once, whatever its size
+
+
+def _jump(view: View, n: np.ndarray, towards: np.ndarray, a: tuple, b: tuple) -> np.ndarray:
+    """φ_b − φ_a of neighbours whose planes meet on the ray halfway between them, in pixels."""
+    x, y = (view.x[a] + view.x[b]) / 2, (view.y[a] + view.y[b]) / 2
+    at_a = n[a][..., 0] * x + n[a][..., 1] * y + n[a][..., 2]
+    at_b = n[b][..., 0] * x + n[b][..., 1] * y + n[b][..., 2]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return view.focal * np.log(towards[a] * at_b / (at_a * towards[b]))
+
+
+def by_loops(view: View, frames: Frames, twins: bool = False) -> tuple[list[str], dict[str, float]]:
+    """Loop residuals; the inside-out twin of the best frame is judged only when asked, and strictly."""
+    if min(view.valid.shape) < 3:
+        return list(frames), {}
+    loops = {name: _loop_sums(view, axes) for name, axes in frames.items()}
+    judged = np.isfinite(sum(loops.values())).ravel()
+    if judged.sum() < 16:
+        return list(frames), {}
+    sums = {name: loop.ravel()[judged] for name, loop in loops.items()}
+    values = {name: float(loop.mean()) for name, loop in sums.items()}
+    best = min(values, key=lambda name: values[name])
+    twin = np.diag([-1.0, -1.0, 1.0]) @ frames[best]
+    kept = []
+    for name, axes in frames.items():
+        worse = sums[name] - sums[best]
+        noise = worse.std() / np.sqrt(len(worse))
+        limit = RESIDUAL_RATIO * values[best] + 1e-9
+        if np.array_equal(axes, twin):
+            limit = TWIN_RATIO * values[best] + TWIN_MARGIN if twins else np.inf
+        if values[name] <= limit or worse.mean() <= SIGNIFICANCE * noise:
+            kept.append(name)
+    return kept, values
+
+
+def by_silhouette(view: View, frames: Frames) -> tuple[list[str], dict[str, float]]:
+    from scipy import ndimage
+
+    # The frame of the image is no outline, nor is the edge of a rectangular crop, nor are small holes.
+    outside = ndimage.binary_opening(~view.valid, iterations=3)
+    border = view.valid & ndimage.binary_dilation(outside, iterations=2)
+    if border.sum() < MIN_BORDER or min(border.shape) < 3:
+        return list(frames), {}
+    down, right = np.gradient(ndimage.gaussian_filter(outside.astype(np.float64), 3, mode="nearest"))
+    out = np.stack([right[border], down[border]], axis=-1)
+    out /= np.maximum(np.linalg.norm(out, axis=-1, keepdims=True), 1e-12)
+    if np.linalg.norm(out.mean(axis=0)) > MAX_LEAN:  # a border on one side only: a wall that ends, no outline
+        return list(frames), {}
+    values = {}
+    for name, axes in frames.items():
+        tilt = turned(view.normals[border], axes)[:, :2]
+        length = np.linalg.norm(tilt, axis=-1)
+        if length.mean() < MIN_TILT:  # the mask cuts through a surface, it does not follow its outline
+            return list(frames), {}
+        values[name] = float((tilt * out).sum() / length.sum())
+    return _leaders(values, OUTWARD, OUTWARD_MARGIN), values
+
+
+def by_limbs(view: View, frames: Frames) -> tuple[list[str], dict[str, float]]:
+    values = {}
+    for name, axes in frames.items():
+        n = view.turned(axes)
+        votes = [_limb_votes(n, view.valid, np.s_[:, :-1], np.s_[:, 1:], 0)]
+        votes.append(_limb_votes(n, view.valid, np.s_[:-1, :], np.s_[1:, :], 1))
+        vote = np.concatenate(votes)
+        if len(vote) < MIN_LIMB:
+            return list(frames), {}
+        values[name] = float(vote.mean())
+    return _leaders(values, LIMB, LIMB), values
+
+
+def _limb_votes(n: np.ndarray, valid: np.ndarray, a: tuple, b: tuple, axis: int) -> np.ndarray:
+    """+1 for each steep pixel beside a jump of 30° whose normal points across the jump, −1 where back."""
+    jump = valid[a] & valid[b] & ((n[a] * n[b]).sum(axis=-1) < np.cos(np.radians(30)))
+    votes = []
+    for steep, other, ahead in ((n[a][jump], n[b][jump], 1), (n[b][jump], n[a][jump], -1)):
+        z, tilt = np.abs(steep[:, 2]), np.linalg.norm(steep[:, :2], axis=-1)
+        chosen = (z < 0.35) & (z < np.abs(other[:, 2]) - 0.2) & (np.abs(steep[:, axis]) > 0.5 * tilt)
+        votes.append(np.sign(ahead * steep[chosen, axis]))
+    return np.concatenate(votes)
+
+
+def _leaders(values: dict[str, float], least: float, margin: float) -> list[str]:
+    best = max(values.values())
+    return [name for name in values if values[name] > best - margin or best < least]

@@ -1,0 +1,95 @@
+"""PNG and TIFF. No colour management: the numbers in the file are the numbers in the array.
+
+The decoders are C libraries which trust headers more than one should, so each header is checked in Python
+before its decoder sees the file: chunks and checksums of a PNG, compression and size of a TIFF.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+
+from .formats import InputError, check_size, reader, writer
+
+_TIFF_CODECS = (1, 5, 8, 32773, 32946, 34925, 50000)  # none, LZW, deflate, PackBits, deflate, LZMA, Zstandard
+
+
+@reader(".png")
+def read_png(path: Path) -> np.ndarray:
+    """(H, W) or (H, W, 2..4) uint8 or uint16; palettes are expanded, transparency is the last channel."""
+    import imagecodecs
+
+    return imagecodecs.png_decode(_checked_png(path, path.read_bytes()))
+
+
+def _checked_png(path: Path, data: bytes) -> bytes:
+    """The parts of a PNG that carry pixels; colour profiles and such only make libpng complain on stderr."""
+    if data[:8] != b"\x89PNG\r\n\x1a\n":
+        kind = "text" if data[:64].isascii() and b"\0" not in data[:64] else "another format"
+        raise InputError(f"{path}: not a PNG file, it holds {kind}; check the name or export it as PNG")
+    at = 8
+    kept = [data[:8]]
+    while at + 12 <= len(data):
+        length, name = struct.unpack(">I4s", data[at : at + 8])
+        chunk = data[at : at + 12 + length]
+        if len(chunk) < 12 + length:
+            break
+        if len(kept) == 1:
+            if name != b"IHDR" or length != 13:
+                raise InputError(f"{path}: damaged PNG, it does not begin with a header; export it again")
+            width, height, depth = struct.unpack(">IIB", chunk[8:17])
+            check_size(path, (height, width), max(depth // 8, 1), len(data))
+        if name[0] < 97 or name == b"tRNS":  # a capital letter: needed to decode
+            if zlib.crc32(chunk[4:-4]) != int.from_bytes(chunk[-4:], "big"):
+                raise InputError(f"{path}: damaged PNG, wrong checksum at byte {at}; copy or export it again")
+            kept.append(chunk)
+        if name == b"IEND":
+            return b"".join(kept)
+        at += 12 + length
+    raise InputError(f"{path}: the PNG file is cut off after {len(data)} bytes; copy or export it again")
+
+
+@writer(".png")
+def write_png(path: Path, array: np.ndarray) -> None:
+    import imagecodecs
+
+    if array.dtype not in (np.uint8, np.uint16):
+        raise ValueError(f"a PNG holds uint8 or uint16, got {array.dtype}; use .npy, .tiff or .exr")
+    path.write_bytes(imagecodecs.png_encode(np.ascontiguousarray(array)))
+
+
+@reader(".tif", ".tiff")
+def read_tiff(path: Path) -> np.ndarray:
+    """The first image of the file, in its own type."""
+    import tifffile
+
+    log = logging.getLogger("tifffile")
+    quiet, log.disabled = log.disabled, True  # it reports damage on stderr as well as by raising
+    try:
+        with tifffile.TiffFile(path) as file:
+            page = file.pages[0]
+            if int(page.compression) not in _TIFF_CODECS:
+                raise InputError(
+                    f"{path}: TIFF compression {page.compression!s} is not supported; save it with deflate"
+                )
+            check_size(path, page.shape, page.dtype.itemsize if page.dtype else 8, path.stat().st_size)
+            return page.asarray(maxworkers=1)
+    finally:
+        log.disabled = quiet
+
+
+@writer(".tif", ".tiff")
+def write_tiff(path: Path, array: np.ndarray) -> None:
+    import tifffile
+
+    photometric = "rgb" if array.ndim == 3 and array.shape[2] in (3, 4) else "minisblack"
+    with path.open("wb") as file:
+        tifffile.imwrite(file, as_float32(array), photometric=photometric, compression="zlib", planarconfig="contig")
+
+
+def as_float32(array: np.ndarray) -> np.ndarray:
+    return array.astype(np.float32) if array.dtype.kind == "f" else array

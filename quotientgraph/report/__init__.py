@@ -1,0 +1,35 @@
+"""Pictures of a reconstruction, and the report: one HTML file that opens from disk.
+
+    write_report(result, "bear.html")      the whole story, with a 3-D view, in one self-contained file
+    depth_picture, label_picture, …        (H, W, 3) uint8 arrays, ready for any image writer
+    figures(result)                        matplotlib figures, for papers
+    html_fragment(result), show(result)    what notebooks and `result.show()` display
+
+Colours, charts and the 3-D viewer are the package's own; matplotlib is needed by `figures` alone.
+"""
+
+from .figures import figures
+from .notebook import Fragment, html_fragment, show
+from .page import write_report
+from .pictures import (
+    depth_picture,
+    label_picture,
+    normal_picture,
+    overview_picture,
+    residual_picture,
+    shaded_picture,
+)
+
+__all__ = [
+    "Fragment",
+    "depth_picture",
+    "figures",
+    "html_fragment",
+    "label_picture",
+    "normal_picture",
+    "overview_picture",
+    "residual_picture",
+    "shaded_picture",
+    "show",
+    "write_report",
+]

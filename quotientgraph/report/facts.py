@@ -1,0 +1,93 @@
+"""What a report states in words and numbers about a result."""
+
+from __future__ import annotations
+
+import platform
+import re
+from importlib import metadata
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .charts import clock
+from .color import brief
+
+if TYPE_CHECKING:
+    from ..result import Reconstruction
+
+_DROPPED = {
+    "no_normal": "without a normal",
+    "no_ray": "without a ray",
+    "faces_away": "facing away from the camera",
+}
+
+
+def n_components(result: Reconstruction) -> tuple[int, int]:
+    """Components of the first and of the last level."""
+    levels = list(result.levels) or [result.graph]
+    return int(levels[0].n_components), int(levels[-1].n_components)
+
+
+def headline(result: Reconstruction) -> list[tuple[str, str]]:
+    """The few numbers that everybody wants, as (name, value)."""
+    height, width = result.depth.shape
+    first, last = n_components(result)
+    return [
+        ("Image", f"{width} × {height}"),
+        ("Valid pixels", brief(int(np.isfinite(result.depth).sum()))),
+        ("Components", brief(first) if first == last else f"{brief(first)} → {brief(last)}"),
+        ("Iterations", brief(len(result.history))),
+        ("Time", clock(sum(result.seconds.values()))),
+    ]
+
+
+def verdict(result: Reconstruction) -> str:
+    """One sentence on convergence."""
+    n = len(result.history)
+    if n == 0:
+        return "No iteration was run."
+    times = f"{brief(n)} iteration{'s' if n != 1 else ''}"
+    if result.converged:
+        return f"Converged after {times}."
+    return f"Stopped after {times} before convergence; the depth may still improve with more iterations."
+
+
+def facts(result: Reconstruction) -> list[tuple[str, str]]:
+    """Everything for the table, as (name, value)."""
+    source = result.graph.pixels.map
+    height, width = result.depth.shape
+    finite = result.depth[np.isfinite(result.depth)]
+    share = 100 * finite.size / max(1, height * width)
+    first, last = n_components(result)
+    counts = getattr(source, "dropped", {}).items()
+    dropped = [f"{brief(n)} {_DROPPED.get(why, why)}" for why, n in counts if n]
+    energies = [s.energy for s in result.history if s.energy is not None and np.isfinite(s.energy)]
+    camera = re.sub(r"\d+\.\d{3,}", lambda m: f"{float(m[0]):.7g}", str(source.camera))
+    rows = [
+        ("Image", f"{width} × {height} pixels"),
+        ("Valid pixels", f"{brief(finite.size)} ({share:.1f} %)"),
+        ("Left out inside the mask", ", ".join(dropped) or "none"),
+        ("Camera", camera if len(camera) <= 120 else camera[:117] + "…"),
+        ("Depth", f"{brief(float(finite.min()))} to {brief(float(finite.max()))}" if finite.size else "none"),
+        ("Components at the first level", brief(first)),
+        ("Components at the last level", brief(last)),
+        ("Levels", brief(max(1, len(result.levels)))),
+        ("Iterations", brief(len(result.history))),
+        ("Solver iterations", brief(sum(int(s.solver_iterations or 0) for s in result.history))),
+        ("Converged", "yes" if result.converged else "no"),
+        ("Last energy", brief(float(energies[-1])) if energies else "–"),
+        ("Time", clock(sum(result.seconds.values()))),
+    ]
+    return [*rows, ("Software", versions())]
+
+
+def versions() -> str:
+    """Versions of this package and of what computes for it."""
+    found = []
+    for name in ("quotientgraph", "numpy", "scipy", "numba", "igraph"):
+        try:
+            found.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            continue
+    found += [f"Python {platform.python_version()}", f"{platform.system()} {platform.machine()}"]
+    return ", ".join(found)

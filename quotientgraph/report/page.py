@@ -1,0 +1,229 @@
+"""`write_report`: one HTML file that holds everything and asks nothing of the network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from html import escape
+from importlib import resources
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .charts import bar_chart, clock, line_chart
+from .color import brief, ramp
+from .facts import facts, headline, verdict
+from .gallery import Picture, encode, figure_html, gallery, png_uri
+from .mesh import grid_mesh, pack
+from .pictures import crop_of
+
+if TYPE_CHECKING:
+    from ..result import Reconstruction, Step
+
+MAX_ROWS = 200
+
+
+def write_report(
+    result: Reconstruction, path: str | os.PathLike[str], *, title: str | None = None, image: np.ndarray | None = None
+) -> Path:
+    """Write the report of a reconstruction as one self-contained HTML file.
+
+    Parameters
+    ----------
+    result : Reconstruction
+    path : path of the file; it appears complete or not at all
+    title : heading of the page, the file's name by default
+    image : (H, W, 3) or (H, W) array, uint8, uint16 or float in [0, 1]
+        A photograph of the scene, shown next to the normals and on the 3-D surface.
+
+    Returns
+    -------
+    pathlib.Path
+    """
+    path = Path(path)
+    text = report_html(result, title=path.stem if title is None else title, image=image)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+    return path
+
+
+def report_html(result: Reconstruction, *, title: str, image: np.ndarray | None = None) -> str:
+    """The text of the report."""
+    crop = crop_of(result)
+    shown = gallery(result, crop, image)
+    coded = encode(shown)
+    style = _asset("page.css")
+    scripts = [_asset("viewer.js"), _asset("page.js")]
+
+    def group(section: str) -> str:
+        members = [figure_html(p, coded[p.name]) for p in shown if p.section == section]
+        # Four or more would leave a lonely one in the last row; colour bars need width to be read.
+        layout = "" if len(members) < 4 else " many" if section == "components" else " pairs"
+        return f'<div class="pictures{layout}">{"".join(members)}</div>'
+
+    parts = [
+        "<!doctype html>\n",
+        '<html lang="en"><head><meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, scripts)}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark">',
+        f'<title>{escape(title)} · quotientgraph</title><link rel="icon" href="data:,">',
+        f"<style>{style}</style></head><body><main>",
+        _header(result, title),
+        _surface(result, crop, shown, coded),
+        _section("input", "Input", group("input"), _crop_note(result, crop)),
+        _section("components", "Components", group("components"), _LEVELS_NOTE),
+        _section("depth", "Depth and discontinuities", group("depth")),
+        _convergence(result),
+        _section("facts", "Facts", _facts(result)),
+        "</main><footer>Made by quotientgraph. This file is complete: it loads nothing.</footer>",
+        '<dialog id="large" aria-label="Picture"><img alt=""><p></p></dialog>',
+        *(f"<script>{s}</script>" for s in scripts),
+        "</body></html>\n",
+    ]
+    return "".join(parts)
+
+
+_LEVELS_NOTE = "Pixels of one colour move together. A merged component keeps the colour of its largest part."
+
+
+def _asset(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _policy(style: str, scripts: list[str]) -> str:
+    """Only this file's own style and scripts may run, and nothing may be fetched."""
+
+    def digest(text: str) -> str:
+        return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+    allowed = " ".join(digest(s) for s in scripts)
+    return f"default-src 'none'; img-src data:; style-src {digest(style)}; script-src {allowed}"
+
+
+def _section(name: str, title: str, body: str, note: str = "") -> str:
+    lead = f'<p class="note">{escape(note)}</p>' if note else ""
+    return f'<section id="{name}"><h2>{escape(title)}</h2>{lead}{body}</section>'
+
+
+def _header(result: Reconstruction, title: str) -> str:
+    numbers = "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in headline(result))
+    good = result.converged or not result.history
+    warnings = [str(w) for w in getattr(result, "warnings", None) or []]
+    listed = "".join(f"<li>{escape(w)}</li>" for w in warnings)
+    count = f"{len(warnings)} warning{'s' if len(warnings) != 1 else ''}:" if warnings else "No warnings."
+    told = f'<ul class="warnings">{listed}</ul>' if warnings else ""
+    return (
+        f'<header><p class="kind">Normal integration report</p><h1>{escape(title)}</h1>'
+        f'<dl class="numbers">{numbers}</dl></header>'
+        f'<section id="warnings" class="{"calm" if good and not warnings else "loud"}" aria-label="Warnings">'
+        f"<p><b>{escape(verdict(result))}</b> {count}</p>{told}</section>"
+    )
+
+
+def _surface(result: Reconstruction, crop: tuple[slice, slice], shown: list[Picture], coded: dict) -> str:
+    mesh = grid_mesh(result, crop)
+    attributes, data = pack(mesh)
+    dataset = " ".join(f'data-{k}="{v}"' for k, v in attributes.items())
+    first = next(p.name for p in shown if p.section == "components")
+    modes = [("Shaded", 0, ""), ("Normals", 1, ""), ("Depth", 2, "ramp-image")]
+    modes.append(("Components", 3, f"picture-{first}"))
+    if any(p.name == "image" for p in shown):
+        modes.append(("Image", 3, "picture-image"))
+    choices = "".join(
+        f'<label><input type="radio" name="mode" value="{value}" data-texture="{texture}"'
+        f"{' checked' if not k else ''}><span>{name}</span></label>"
+        for k, (name, value, texture) in enumerate(modes)
+    )
+    every = "every pixel" if mesh.step == 1 else f"every {mesh.step} pixels in each direction"
+    said = f"{brief(mesh.n_triangles)} triangles, one point for {every}, cut where the surface breaks."
+    if mesh.n_far:
+        said += f" {brief(mesh.n_far)} points far outside the scene are not drawn."
+    still = coded["shading"][0]
+    body = (
+        f'<div id="stage" class="flat"><canvas id="view" tabindex="0" role="img" {dataset} '
+        'aria-label="Interactive 3-D view of the surface. Arrow keys turn, plus and minus zoom, 0 resets."'
+        f'></canvas><div class="still"><img src="{still}" alt="The surface, shaded"><p id="view-message">'
+        "This view needs JavaScript; the surface is shown as a still picture.</p></div>"
+        f'<div class="controls"><fieldset><legend>Colour by</legend>{choices}</fieldset>'
+        '<button id="view-reset" type="button">Reset</button>'
+        '<button id="view-whole" type="button" hidden>Full screen</button></div></div>'
+        '<p class="note">Drag to turn, shift-drag or two fingers to move, pinch or click and scroll to zoom, '
+        f"double-click to reset. {said}</p>"
+        f'<img id="ramp-image" src="{png_uri(ramp("depth")[None])}" alt="" hidden>'
+        f'<script type="text/plain" id="mesh">{data}</script>'
+    )
+    return _section("surface", "Surface", body)
+
+
+def _crop_note(result: Reconstruction, crop: tuple[slice, slice]) -> str:
+    if crop == tuple(slice(0, n) for n in result.depth.shape):
+        return ""
+    rows, columns = (f"{side.start} to {side.stop - 1}" for side in crop)
+    return f"Pictures show columns {columns} and rows {rows}."
+
+
+def _convergence(result: Reconstruction) -> str:
+    steps = list(result.history)
+    x = [s.iteration for s in steps]
+    if any(b <= a for a, b in pairwise(x)):  # counted anew at each level
+        x = list(range(1, len(steps) + 1))
+    marks = [
+        (x[i], f"Level {b.level}: {brief(b.n_components)} components")
+        for i, (a, b) in enumerate(pairwise(steps), start=1)
+        if b.level != a.level
+    ]
+    energy = line_chart("energy", x, [s.energy for s in steps], x_label="iteration", y_label="energy", marks=marks)
+    count = line_chart(
+        "count",
+        x,
+        [s.n_components for s in steps],
+        x_label="iteration",
+        y_label="components",
+        marks=marks,
+        counts=True,
+    )
+    note = "Dashed lines are merges; each starts a new level." if marks else ""
+    seconds = {str(k): float(v) for k, v in result.seconds.items()}
+    return _section(
+        "convergence",
+        "Convergence and time",
+        f'<div class="charts"><figure id="energy"><h3>Energy</h3>{energy}</figure>'
+        f'<figure id="count"><h3>Components</h3>{count}</figure>'
+        f'<figure id="time"><h3>Time per stage</h3>{bar_chart("time", seconds)}</figure></div>'
+        f"{_history(steps)}",
+        note,
+    )
+
+
+def _history(steps: list[Step]) -> str:
+    if not steps:
+        return ""
+    every = -(-len(steps) // MAX_ROWS)
+    rows = "".join(
+        f"<tr><td>{brief(s.iteration)}<td>{brief(s.level)}<td>{brief(s.n_components)}<td>{_energy(s.energy)}"
+        f"<td>{brief(s.solver_iterations or 0)}<td>{clock(s.seconds)}"
+        for s in steps[::every]
+    )
+    names = "".join(
+        f'<th scope="col">{n}' for n in ("Iteration", "Level", "Components", "Energy", "Solver iterations", "Time")
+    )
+    which = "Every iteration" if every == 1 else f"One in {every} iterations"
+    table = f'<div class="scroll"><table><thead><tr>{names}<tbody>{rows}</table></div>'
+    return f"<details><summary>{which}</summary>{table}</details>"
+
+
+def _energy(energy: float | None) -> str:
+    return "–" if energy is None else brief(energy)
+
+
+def _facts(result: Reconstruction) -> str:
+    rows = "".join(f'<tr><th scope="row">{escape(k)}<td>{escape(v)}' for k, v in facts(result))
+    return f'<table class="facts"><tbody>{rows}</table>'

@@ -1,0 +1,32 @@
+"""Small analytic scenes with exact normals and exact depth, for the demo, the tests and the docs.
+
+>>> from quotientgraph import scenes
+>>> room = scenes.make("room", shape=(64, 80))
+>>> room.normals.shape, bool(room.mask.all())
+((64, 80, 3), True)
+"""
+
+from .places import boxes, islands, occlusions, room, spheres, stairs, textured_room
+from .scene import SCENES, Scene, make, names
+from .surfaces import bumps, plane, ramp, sphere, step, torus, tube
+
+__all__ = [
+    "SCENES",
+    "Scene",
+    "boxes",
+    "bumps",
+    "islands",
+    "make",
+    "names",
+    "occlusions",
+    "plane",
+    "ramp",
+    "room",
+    "sphere",
+    "spheres",
+    "stairs",
+    "step",
+    "textured_room",
+    "torus",
+    "tube",
+]

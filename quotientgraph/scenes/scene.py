@@ -1,0 +1,150 @@
+"""`Scene`: images of exact normals and depths; how scenes are named and made.
+
+A scene is a function that describes a model by its own parameters. The `scene` decorator adds ``shape``,
+``camera`` and ``fov`` in front, renders the model and returns a `Scene`.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..camera import Camera
+from .render import FOV, Model, render
+
+_ROWS = 256  # rows worked on at a time, which bounds the memory of the temporary arrays
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Exact normals and depth of one view.
+
+    Attributes
+    ----------
+    name : str
+    normals : (H, W, 3) float64
+        Unit normals in the OpenCV frame (``frame="opencv"``); NaN outside the mask.
+    mask : (H, W) bool
+        Pixels whose ray meets a surface that faces the camera.
+    depth : (H, W) float64
+        z of the surface point at the pixel's centre; NaN outside the mask.
+    camera : Pinhole | Orthographic | RayMap
+    description : str
+    """
+
+    name: str
+    normals: np.ndarray = field(repr=False)
+    mask: np.ndarray = field(repr=False)
+    depth: np.ndarray = field(repr=False)
+    camera: Camera
+    description: str
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.mask.shape
+
+    def with_noise(self, degrees: float, seed: int = 0) -> Scene:
+        """Each normal turned about a random tangent axis by an angle drawn from N(0, `degrees`²).
+
+        Mask and depth stay those of the exact surface; normals that end up facing away are left as they are.
+        """
+        if not (np.isfinite(degrees) and degrees >= 0):
+            raise ValueError(f"degrees={degrees} must be a standard deviation of at least 0 degrees")
+        random = np.random.default_rng(seed)
+        noisy = np.empty_like(self.normals)
+        for rows in self._bands():
+            n = self.normals[rows]
+            angle = random.normal(scale=np.radians(degrees), size=n.shape[:2])[..., None]
+            turn = random.uniform(0, 2 * np.pi, size=n.shape[:2])[..., None]
+            # Tangents from the axis along which n is shortest: never parallel to n.
+            axis = np.eye(3)[np.argmin(np.abs(n), axis=-1)]
+            first = np.cross(n, axis)
+            first /= np.linalg.norm(first, axis=-1, keepdims=True)
+            tangent = np.cos(turn) * first + np.sin(turn) * np.cross(n, first)
+            noisy[rows] = np.cos(angle) * n + np.sin(angle) * tangent
+        text = f"{self.description}; noise of {degrees:g}°, seed {seed}"
+        return replace(self, normals=noisy, description=text)
+
+    def quantised(self, bits: int = 8) -> Scene:
+        """Normals as an image file of `bits` bits per channel keeps them: (n + 1)/2 rounded, read back."""
+        if not 2 <= bits <= 16:
+            raise ValueError(f"bits={bits} must lie between 2 and 16, as in image files")
+        top = 2**bits - 1
+        coarse = np.empty_like(self.normals)
+        for rows in self._bands():
+            stored = np.rint((self.normals[rows] + 1) * (top / 2))
+            read = stored * (2 / top) - 1
+            coarse[rows] = read / np.linalg.norm(read, axis=-1, keepdims=True)
+        return replace(self, normals=coarse, description=f"{self.description}; normals kept in {bits} bits")
+
+    def _bands(self) -> list[slice]:
+        return [slice(v, v + _ROWS) for v in range(0, self.shape[0], _ROWS)]
+
+
+SCENES: dict[str, Callable[..., Scene]] = {}
+
+
+def scene(describe: Callable[..., Model]) -> Callable[..., Scene]:
+    """Make a function that describes a model return its `Scene`, and enter it in `SCENES`."""
+
+    @functools.wraps(describe)
+    def build(
+        shape: tuple[int, int] = (256, 320),
+        camera: str | Camera = "perspective",
+        *,
+        fov: float = FOV,
+        **params: Any,
+    ) -> Scene:
+        normals, mask, depth, seen_by = render(describe(**params), shape, camera, fov)
+        if not mask.any():
+            raise ValueError(
+                f"shape={shape}: none of these pixels sees anything of {name!r}; use more of them"
+            )
+        summary = (describe.__doc__ or "").split("\n")[0].rstrip(".")
+        return Scene(name, normals, mask, depth, seen_by, summary)
+
+    name = describe.__name__
+    own = list(inspect.signature(describe).parameters.values())
+    common = inspect.signature(build, follow_wrapped=False).parameters
+    shared = [common[key] for key in ("shape", "camera", "fov")]
+    build.__signature__ = inspect.Signature([*shared, *own], return_annotation=Scene)  # type: ignore[attr-defined]
+    SCENES[name] = build
+    return build
+
+
+def names() -> list[str]:
+    """Names of all scenes."""
+    return sorted(SCENES)
+
+
+def make(
+    name: str, shape: tuple[int, int] = (256, 320), camera: str | Camera = "perspective", **params: Any
+) -> Scene:
+    """The scene of that name.
+
+    Parameters
+    ----------
+    name : str
+        One of `names()`.
+    shape : (height, width)
+    camera : "perspective", "orthographic" or a camera
+        A camera is used as it is, from the place where a view of `fov` degrees across the longer side frames
+        the scene. An orthographic one always frames it: depth is then measured in its pixel size.
+    **params
+        ``fov`` in degrees (smaller: the camera stands farther away), and what the scene itself understands.
+
+    >>> make("plane", shape=(4, 5), camera="orthographic", tilt=0).normals[0, 0].tolist()
+    [0.0, 0.0, -1.0]
+    """
+    if name not in SCENES:
+        raise ValueError(f"name={name!r} is not a scene; use one of {', '.join(names())}")
+    known = inspect.signature(SCENES[name]).parameters
+    for key in params:
+        if key not in known:
+            raise ValueError(f"{key!r} is not a parameter of {name!r}; it understands {', '.join(known)}")
+    return SCENES[name](shape, camera, **params)
