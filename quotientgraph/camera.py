@@ -154,7 +154,7 @@ class RayMap(Camera):
     def slopes(self, shape: Shape) -> tuple[np.ndarray, np.ndarray]:
         if self.directions.shape[:2] != tuple(shape):
             raise ValueError(
-                f"camera: the ray map is {self.directions.shape[:2]} but the normals are {tuple(shape)}; sizes must agree"
+                f"camera: the ray map is {self.directions.shape[:2]}, the normals are {tuple(shape)}; sizes must agree"
             )
         return self._slopes  # type: ignore[attr-defined]
 
@@ -163,16 +163,26 @@ class RayMap(Camera):
         # used, so that the same rays give the same weights to rounding.
         x, y = self.slopes(shape)
         if min(shape) < 2:
-            steps = np.abs(np.diff(x if shape[1] > 1 else y, axis=1 if shape[1] > 1 else 0))
-            return float(1 / np.nanmedian(steps)) if steps.size and np.nanmedian(steps) > 0 else 1.0
-        along_u = np.gradient(x, axis=1)
+            return _pixels_per_slope(np.diff(x if shape[1] > 1 else y, axis=1 if shape[1] > 1 else 0))
+        along_u, along_v = np.gradient(x, axis=1), np.gradient(y, axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            area = along_u * np.gradient(y, axis=0) - np.gradient(x, axis=0) * np.gradient(y, axis=1)
+            area = along_u * along_v - np.gradient(x, axis=0) * np.gradient(y, axis=1)
             focal = 1 / np.sqrt(np.abs(area))
-        typical = float(np.nanmedian(focal))
-        if np.nanmax(np.abs(along_u * np.nanmedian(1 / along_u) - 1)) < 1e-6:
-            return float((shape[1] - 1) / np.mean(x[:, -1] - x[:, 0]))
-        return np.where(np.isfinite(focal), focal, typical)
+        found = focal[np.isfinite(focal)]
+        if not len(found):  # no pixel has rays on all sides
+            return _pixels_per_slope(np.append(np.diff(x, axis=1), np.diff(y, axis=0)))
+        steps = along_u[np.isfinite(along_u)]
+        if np.ptp(steps) < 1e-6 * abs(steps[0]):
+            whole = float(np.mean(x[:, -1] - x[:, 0])) / (shape[1] - 1)
+            return 1 / (whole if np.isfinite(whole) else float(np.mean(steps)))
+        return np.where(np.isfinite(focal), focal, np.median(found))
+
+
+def _pixels_per_slope(steps: np.ndarray) -> float:
+    """1 / median |step| between neighbouring rays; 1 where there are no neighbours."""
+    sizes = np.abs(steps[np.isfinite(steps)])
+    middle = float(np.median(sizes)) if len(sizes) else 0.0
+    return 1 / middle if middle > 0 else 1.0
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from solvers.arrays import array_namespace
 from solvers.jit import kernel, prange
 from solvers.system import connected_labels
 
@@ -43,20 +46,19 @@ def connected_components(n: int, tail: np.ndarray, head: np.ndarray, engine: str
     return rank[membership]
 
 
-def least_residual_edges(n: int, tail: np.ndarray, head: np.ndarray, residual: np.ndarray) -> np.ndarray:
+def least_residual_edges(n: int, tail: Any, head: Any, residual: Any) -> Any:
     """For each of n components the incident edge of least |residual|, the first among equals; indices, sorted.
 
-    `tail` and `head` are the components that each edge joins.
+    `tail` and `head` are the components that each edge joins; the arrays are of one namespace, numpy or cupy.
     """
-    edges = np.argsort(np.abs(residual), kind="stable")[::-1]
-    best = np.full(n, -1, dtype=np.int64)
-    best[tail[edges]] = edges  # the last write wins: the least residual
-    other = np.full(n, -1, dtype=np.int64)
-    other[head[edges]] = edges
-    size = np.append(np.abs(residual), np.inf)
-    take_other = (size[other] < size[best]) | ((size[other] == size[best]) & (other < best) & (other >= 0))
-    chosen = np.where(take_other, other, best)
-    return np.unique(chosen[chosen >= 0])
+    xp = array_namespace(residual)
+    order = xp.argsort(xp.abs(residual), kind="stable")
+    rank = xp.empty(len(order), dtype=np.int32)
+    rank[order] = xp.arange(len(order), dtype=np.int32)
+    least = xp.full(n, len(order), dtype=np.int32)
+    xp.minimum.at(least, tail, rank)
+    xp.minimum.at(least, head, rank)
+    return xp.unique(order[least[least < len(order)]])
 
 
 @kernel(parallel=True)

@@ -1,9 +1,9 @@
 """Models of continuity: the jump of the potential that two neighbouring normals predict.
 
 A model is a function of a `PixelGraph` that returns the jumps φ_tail − φ_head of its edges. Each edge stands for two
-equations, one written for its tail and one for its head. A symmetric model (`planar`) predicts the same jump in both and
-returns it once, (n_edges,); a one-sided one (`bini`) returns both, (2, n_edges): row 0 is the tail's, row 1 the head's.
-After this module no code knows which camera it was.
+equations, one written for its tail and one for its head. A symmetric model (`planar`) predicts the same jump in both
+and returns it once, (n_edges,); a one-sided one (`bini`) returns both, (2, n_edges): row 0 is the tail's, row 1 the
+head's. After this module no code knows which camera it was.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from .pixelgraph import PixelGraph
 
 Continuity = Callable[[PixelGraph], np.ndarray]
 
-# A jump as steep as this is a normal at grazing incidence, not a surface: it predicts nothing, and 0 is used instead.
-_MAX_LOG_JUMP = np.log(1.1)  # central cameras: depth ratio of two neighbouring pixels
-_MAX_JUMP = 360.0  # orthographic: depth in pixels, the same slope at the focal length of the benchmark (3772 px)
+# A jump as steep as this, in pixel widths a pixel, is a normal at grazing incidence, not a surface: it predicts
+# nothing, and 0 is used instead. At the focal length of the benchmark (3772 px) it is the paper's depth ratio of 1.1;
+# a bound on the ratio itself would cut true surfaces of small or wide images.
+_MAX_JUMP = 3772 * np.log(1.1)
 
 
 def planar(graph: PixelGraph) -> np.ndarray:
@@ -45,7 +46,7 @@ def crease_jump(graph: PixelGraph, position: float, edges: np.ndarray | None = N
     out = np.empty(len(tail))
     camera = graph.map.camera
     x, y = camera.slopes(graph.map.shape)
-    limit = _MAX_LOG_JUMP if camera.central else _MAX_JUMP
+    limit = _MAX_JUMP / float(np.min(graph.focal))
     _planar(graph.map.normals, graph.map.position, x, y, tail, head, camera.central, position, limit, out)
     return out
 

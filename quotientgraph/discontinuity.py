@@ -16,11 +16,13 @@ array namespace (numpy or cupy) for the GPU, which the tests hold equal.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from solvers.arrays import array_namespace, sums, to_device
 from solvers.jit import kernel, prange
 from solvers.system import Pattern
 
@@ -149,14 +151,70 @@ class CutEdges:
             np.where(missing, 0.0, potential[beyond] - potential[ends]),
             np.where(missing, -1, labels[beyond]).astype(np.int32),
             pixels.gamma_squared[ends],
-            np.broadcast_to(_unit(graph, ends[0], natural), difference.shape),
+            np.zeros(len(difference)) + _unit(graph, ends[0], natural),
         )
 
-    def residuals(self, shift: Any, xp: Any = np) -> Any:
+    @cached_property
+    def pair(self) -> Any:
+        """(n_cut,) int32 pair of each edge."""
+        xp = array_namespace(self.start)
+        begins = xp.zeros(len(self.number), dtype=np.int32)
+        begins[self.start[1:-1]] = 1
+        return xp.cumsum(begins, dtype=np.int32)
+
+    def to(self, xp: Any) -> CutEdges:
+        """The same with all arrays in the namespace `xp`."""
+        if xp is array_namespace(self.start):
+            return self
+        arrays = {f.name: to_device(getattr(self, f.name), xp) for f in fields(self) if f.name != "pattern"}
+        if self.residual is self.residual_back:
+            arrays["residual_back"] = arrays["residual"]
+        return CutEdges(self.pattern.to(xp), **arrays)
+
+    def residuals(self, shift: Any) -> Any:
         """(n_cut,) residuals after a shift (n_components,); of the two equations' the mean, if they differ."""
-        pattern, start = self.pattern, self.start
-        step = xp.repeat((shift[pattern.tail] - shift[pattern.head]), (start[1:] - start[:-1]).tolist())
+        step = (shift[self.pattern.tail] - shift[self.pattern.head])[self.pair]
         return 0.5 * (self.residual + self.residual_back) + step
+
+    def contracted(self, merged: Any, n: int, shift: Any) -> CutEdges:
+        """The cut edges of the graph one level up, at the potential after `shift`.
+
+        Parameters
+        ----------
+        merged : (n_components,) int32
+            Which of the `n` components of the new graph each component became part of.
+        shift : (n_components,) float64
+        """
+        xp = array_namespace(shift)
+        tail, head = self.pattern.tail[self.pair], self.pattern.head[self.pair]
+        kept = xp.flatnonzero(merged[tail] != merged[head])
+        tail, head = tail[kept], head[kept]
+        pattern, order, start = Pattern.from_edges(n, merged[tail], merged[head])
+        kept, tail, head = kept[order], tail[order], head[order]
+        turned = merged[tail] > merged[head]
+        sign = xp.where(turned, -1.0, 1.0)
+        step = shift[tail] - shift[head]
+
+        def ends(values: Any) -> Any:
+            """(2, n_kept) values of a and b, exchanged where the edge is turned."""
+            return xp.where(turned, values[::-1], values)
+
+        component = self.beyond_component[:, kept]
+        moved = self.beyond[:, kept] + shift[component] - xp.stack([shift[tail], shift[head]])
+        both = ends(xp.stack([self.residual[kept], self.residual_back[kept]]) + step) * sign
+        return replace(
+            self,
+            pattern=pattern,
+            start=start,
+            number=self.number[kept],
+            difference=sign * (self.difference[kept] + step),
+            residual=both[0],
+            residual_back=both[0] if self.residual is self.residual_back else both[1],
+            beyond=ends(xp.where(component < 0, 0.0, moved)),
+            beyond_component=ends(xp.where(component < 0, -1, merged[component])),
+            gamma_squared=ends(self.gamma_squared[:, kept]),
+            unit=self.unit[kept],
+        )
 
 
 def _unit(graph: QuotientGraph, pixel: np.ndarray, natural: bool) -> Any:
@@ -166,16 +224,18 @@ def _unit(graph: QuotientGraph, pixel: np.ndarray, natural: bool) -> Any:
     return (focal if np.ndim(focal) == 0 else np.asarray(focal)[pixel]) / REFERENCE_FOCAL
 
 
-def pair_terms(cut: CutEdges, shift: np.ndarray, bilateral: bool, outliers: Outliers) -> np.ndarray:
+def pair_terms(cut: CutEdges, shift: Any, bilateral: bool, outliers: Outliers) -> Any:
     """(3, n_pairs): per pair Σ W, Σ W·(−χ) and Σ W·χ², the quadratic that a solve minimises and its energy.
 
     Parameters
     ----------
     shift : (n_components,) float64
-        What was added to each component since `cut` was made.
+        What was added to each component since `cut` was made; where the arrays of `cut` are.
     bilateral : bool
         Bilateral weights if true, else uniform.
     """
+    if array_namespace(shift) is not np:
+        return pair_terms_over(array_namespace(shift), cut, shift, bilateral, outliers)
     out = np.empty((3, cut.pattern.n_pairs))
     _pair_terms(
         cut.pattern.tail,
@@ -202,21 +262,19 @@ def pair_terms(cut: CutEdges, shift: np.ndarray, bilateral: bool, outliers: Outl
 
 def pair_terms_over(xp: Any, cut: CutEdges, shift: Any, bilateral: bool, outliers: Outliers) -> Any:
     """`pair_terms` as expressions over the array namespace `xp`; runs where the arrays of `cut` live."""
-    pair = xp.repeat(xp.arange(cut.pattern.n_pairs), (cut.start[1:] - cut.start[:-1]).tolist())
-    tail, head = cut.pattern.tail[pair], cut.pattern.head[pair]
+    tail, head = cut.pattern.tail[cut.pair], cut.pattern.head[cut.pair]
     step = shift[tail] - shift[head]
     total = xp.zeros((3, cut.pattern.n_pairs))
-    for side, residual in ((0, cut.residual), (1, cut.residual_back)):
+    for side, (residual, end) in enumerate(((cut.residual, tail), (cut.residual_back, head))):
         chi = residual + step
         weight = outliers.weight(chi * cut.unit, xp)
         if bilateral:
-            gamma = cut.gamma_squared[side]
-            component = cut.beyond_component[side]
-            moved = cut.beyond[side] + shift[component] - shift[tail if side == 0 else head]
+            gamma, component = cut.gamma_squared[side], cut.beyond_component[side]
+            moved = cut.beyond[side] + shift[component] - shift[end]
             contrast = xp.where(component >= 0, moved**2 - (cut.difference + step) ** 2, 0.0)
             weight = weight * gamma * _sigmoid(SHARPNESS * gamma * contrast, xp)
         for row, value in enumerate((weight, -weight * chi, weight * chi * chi)):
-            total[row] += xp.bincount(pair, weights=value, minlength=cut.pattern.n_pairs)
+            total[row] += sums(cut.pair, value, cut.pattern.n_pairs)
     return total
 
 

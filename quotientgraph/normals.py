@@ -86,7 +86,8 @@ class NormalMap:
 
     @property
     def shape(self) -> tuple[int, int]:
-        return self.index.shape  # type: ignore[return-value]
+        height, width = self.index.shape
+        return height, width
 
     @property
     def n_pixels(self) -> int:
@@ -154,7 +155,7 @@ def _judge(normals, mask, x, y, axes, reason, per_row):
             ny = axes[1, 0] * a + axes[1, 1] * b + axes[1, 2] * c
             nz = axes[2, 0] * a + axes[2, 1] * b + axes[2, 2] * c
             towards = nx * x[v, u] + ny * y[v, u] + nz
-            if not (towards == towards):
+            if towards != towards:
                 reason[v, u] = 3
             elif not (towards < 0):
                 reason[v, u] = 4

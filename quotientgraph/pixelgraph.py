@@ -66,7 +66,7 @@ class PixelGraph:
         m = self.map
         return sum(a.nbytes for a in (self.tail, self.head, m.normals, m.index, m.position))
 
-    @cached_property
+    @property
     def facing(self) -> np.ndarray:
         """(n_pixels,) n·ray < 0 of each pixel."""
         x, y = self.map.camera.slopes(self.map.shape)

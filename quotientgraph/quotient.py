@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -88,21 +89,32 @@ class QuotientGraph:
         >>> graph.n_components, graph.pixels.n_pixels, graph.pixels.n_edges
         (1, 20, 55)
         """
-        if angle is not None and not 0 < angle <= 180:
+        if angle is not None and not (isinstance(angle, Real) and 0 < angle <= 180):
             raise ValueError(f"angle={angle!r} must be between 0 and 180 degrees, or None for one component a pixel")
         began = time.perf_counter()
         pixels = PixelGraph.from_map(NormalMap.from_array(normals, mask, camera, frame), connectivity)
         jump = continuity(pixels)
         formed = time.perf_counter()
-        graph = cls.from_labels(pixels, jump, _formed(pixels, angle))
+        labels = _formed(pixels, angle)
+        cut = np.flatnonzero(labels[pixels.tail] != labels[pixels.head]).astype(np.int32)
         seconds = {"graph": formed - began, "components": time.perf_counter() - formed}
-        return replace(graph, seconds=seconds)
+        return cls(pixels, jump, labels, cut, seconds=seconds)
 
     @classmethod
-    def from_labels(cls, pixels: PixelGraph, jump: np.ndarray, labels: np.ndarray) -> QuotientGraph:
-        """The quotient of G0 by any partition whose parts are connected, for instance one's own segmentation."""
-        cut = np.flatnonzero(labels[pixels.tail] != labels[pixels.head]).astype(np.int32)
-        return cls(pixels, jump, labels, cut)
+    def from_labels(cls, pixels: PixelGraph, jump: np.ndarray, labels: ArrayLike) -> QuotientGraph:
+        """The quotient of G0 by one's own segmentation: one whole number per valid pixel.
+
+        A component is connected: pixels that share a number but not a path of it become components of their own.
+        """
+        given = np.asarray(labels)
+        if given.shape != (pixels.n_pixels,) or given.dtype.kind not in "iub":
+            raise ValueError(
+                f"labels: expected one whole number per valid pixel, {pixels.n_pixels}, "
+                f"got {given.dtype} {given.shape}; take a label image's values at pixels.map.position"
+            )
+        apart = given[pixels.tail] != given[pixels.head]
+        parts = connected_components(pixels.n_pixels, pixels.tail[~apart], pixels.head[~apart])
+        return cls(pixels, jump, parts, np.flatnonzero(apart).astype(np.int32))
 
     @cached_property
     def n_components(self) -> int:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .quotient import QuotientGraph
+
+if TYPE_CHECKING:
+    from .report import Fragment
+    from .surface import Mesh
 
 # A residual longer than this many pixels is a discontinuity: the surface is cut there.
 CUT_LENGTH = 3.77
@@ -105,3 +111,35 @@ class Reconstruction:
     def broken(self) -> np.ndarray:
         """(n_edges,) bool: edges of G0 across which the surface is cut."""
         return np.abs(self.residual) > CUT_LENGTH
+
+    def mesh(self) -> Mesh:
+        """Triangles over the valid pixels, cut at the `broken` edges, with the given normals; OpenCV frame."""
+        from .surface import Cuts, triangulate
+
+        pixels = self.graph.pixels
+        position, shape = pixels.map.position, pixels.map.shape
+        cuts = Cuts.from_edges(shape, position[pixels.tail], position[pixels.head], self.broken)
+        return triangulate(self.depth, pixels.map.camera, cuts=cuts, normals=self.normals)
+
+    def save(self, path: Path | str) -> None:
+        """Write by suffix: the depth (.npy .exr .tiff .png …), the mesh (.ply .obj .glb .stl) or the report (.html)."""
+        from . import io, report
+
+        suffix = Path(path).suffix.lower()
+        if suffix in (".html", ".htm"):
+            report.write_report(self, path)
+        elif suffix in (".ply", ".obj", ".glb", ".stl"):
+            io.write_mesh(path, self.mesh())
+        else:
+            io.write_depth(path, self.depth)
+
+    def show(self) -> Fragment | None:
+        """Show the maps and the convergence: in windows, or in a notebook as a picture with a few numbers."""
+        from .report import show
+
+        return show(self)
+
+    def _repr_html_(self) -> str:
+        from .report import html_fragment
+
+        return html_fragment(self)

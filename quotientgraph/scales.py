@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 import solvers
-from solvers.arrays import namespace
-from solvers.system import SolverError
+from solvers.arrays import namespace, to_device, to_host
+from solvers.checked import solve_checked
 
 from .components import least_residual_edges
 from .discontinuity import CutEdges, Outliers, pair_terms
@@ -23,6 +23,8 @@ from .result import Reconstruction, Step
 logger = logging.getLogger(__name__)
 
 Progress = Callable[[Step], Any]
+
+_LEAST_WEIGHT = 1e-10  # of a border, relative to the mean: beyond that a factorisation has no digits left
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ def optimize(
     seconds = {**graph.seconds, "filling": filled - began, "scales": time.perf_counter() - filled}
     return Reconstruction(
         graph=loop.graph,
-        potential=_centred(loop.potential, graph),
+        potential=_centred(to_host(loop.potential), graph),
         levels=loop.levels,
         history=loop.history,
         seconds=seconds,
@@ -134,19 +136,21 @@ class _Loop:
         self.alignments = 1 if graph.n_components == graph.pixels.n_pixels else 2
         self.iteration = 0
         self.began = time.perf_counter()
-        self.enter(graph, potential)
+        self.base = to_device(potential, xp)
+        self.enter(graph, CutEdges.from_graph(graph, potential, settings.outliers.natural).to(xp))
 
-    def enter(self, graph: QuotientGraph, potential: np.ndarray) -> None:
+    def enter(self, graph: QuotientGraph, cut: CutEdges) -> None:
         """Start on a new Qm."""
-        self.graph, self.base = graph, potential
+        self.graph, self.cut = graph, cut
         self.levels.append(graph)
-        self.cut = CutEdges.from_graph(graph, potential, self.settings.outliers.natural)
-        self.shift = np.zeros(graph.n_components)
+        self.labels = to_device(graph.labels, self.xp)
+        self.shift = self.xp.zeros(graph.n_components)
         self.energy = np.inf
 
     @property
-    def potential(self) -> np.ndarray:
-        return self.base + self.shift[self.graph.labels]
+    def potential(self) -> Any:
+        """(n_pixels,) where the state is."""
+        return self.base + self.shift[self.labels]
 
     def run(self) -> bool:
         """Iterate to the end; True unless stopped by the number of iterations."""
@@ -170,11 +174,14 @@ class _Loop:
         first = self.iteration == 0
         outliers = replace(self.settings.outliers, kind="none") if first else self.settings.outliers
         terms = pair_terms(self.cut, self.shift, bilateral, outliers)
-        system = self.cut.pattern.system(terms[0], terms[1])
+        # A border of no weight at all keeps its components as they are to each other, rather than letting them drift.
+        weight = self.xp.maximum(terms[0], _LEAST_WEIGHT * float(terms[0].mean()))
+        system = self.cut.pattern.system(weight, terms[1])
         solution = solve_checked(self.solver, system, float(terms[2].sum()), self.iteration)
-        self.shift = self.shift + solution.x
-        change = solution.x[self.cut.pattern.tail] - solution.x[self.cut.pattern.head]
-        energy = float(np.sum(terms[2] + change * (change * terms[0] - 2 * terms[1])))
+        x = to_device(solution.x, self.xp)
+        self.shift = self.shift + x
+        change = x[self.cut.pattern.tail] - x[self.cut.pattern.head]
+        energy = float((terms[2] + change * (change * terms[0] - 2 * terms[1])).sum())
         self.alignments = max(0, self.alignments - 1)
         self.unsolved += not solution.converged
         self.iteration += 1
@@ -191,35 +198,19 @@ class _Loop:
         return energy
 
     def merge(self) -> None:
-        """Contract, for each component, its cut edge of least residual."""
-        cut = self.cut
-        pair = np.repeat(np.arange(cut.pattern.n_pairs), np.diff(cut.start))
-        chosen = least_residual_edges(
-            self.graph.n_components, cut.pattern.tail[pair], cut.pattern.head[pair], cut.residuals(self.shift)
-        )
+        """Contract, for each component, its cut edge of least residual.
+
+        The new labels are found on the host, which is told the chosen edges only; all else stays where it is.
+        """
+        cut, before = self.cut, self.labels
+        pattern = cut.pattern
+        chosen = least_residual_edges(pattern.n, pattern.tail[cut.pair], pattern.head[cut.pair], cut.residuals(self.shift))
+        graph = self.graph.contract(to_host(cut.number[chosen]))
+        merged = self.xp.empty(pattern.n, dtype=np.int32)
+        merged[before] = to_device(graph.labels, self.xp)
+        self.base = self.potential
         self.alignments = 1
-        self.enter(self.graph.contract(cut.number[chosen]), self.potential)
-
-
-def solve_checked(
-    solver: Any, system: solvers.LaplacianSystem, start_energy: float, iteration: int
-) -> solvers.Solution:
-    """Call a backend and refuse what cannot be a solution, naming the backend and the iteration."""
-    where = f"backend {type(solver).__name__}, iteration {iteration}"
-    try:
-        solution = solver.solve(system)
-    except Exception as error:
-        raise SolverError(f"{where}: it raised {type(error).__name__}: {error}") from error
-    x = np.asarray(getattr(solution, "x", None), dtype=np.float64)
-    if x.shape != (system.n,):
-        raise SolverError(f"{where}: expected {system.n} values, got an array of shape {x.shape}")
-    if not np.isfinite(x).all():
-        raise SolverError(f"{where}: {np.count_nonzero(~np.isfinite(x))} of {system.n} values are not finite")
-    change = x[system.pattern.tail] - x[system.pattern.head]
-    gain = float(np.sum(change * (2 * system.flow - change * system.weight)))
-    if gain < -1e-6 * start_energy:
-        raise SolverError(f"{where}: the result is worse than no change at all (energy grows by {-gain:.3g})")
-    return solution
+        self.enter(graph, cut.contracted(merged, graph.n_components, self.shift))
 
 
 def _backend(solver: Any, argument: str) -> Any:

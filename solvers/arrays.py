@@ -1,4 +1,4 @@
-"""The numpy/cupy switch: which namespace an array belongs to, and moving it there and back."""
+"""The numpy/cupy switch: which namespace an array belongs to, moving it there and back, and what the two call alike."""
 
 from __future__ import annotations
 
@@ -50,3 +50,28 @@ def array_namespace(array: Any) -> ModuleType:
 def to_host(array: Any) -> np.ndarray:
     """`array` as a numpy array, copied from the GPU if it lives there."""
     return array if isinstance(array, np.ndarray) else array.get()
+
+
+def to_device(array: Any, xp: ModuleType) -> Any:
+    """`array` in the namespace `xp`; the same object if it is there already."""
+    return to_host(array) if xp is np else xp.asarray(array)
+
+
+def sums(index: Any, values: Any, n: int) -> Any:
+    """(n,) float64 sums of `values` by `index`."""
+    # Of no values at all both numpy and cupy return integers.
+    return array_namespace(index).bincount(index, values, n).astype(np.float64, copy=False)
+
+
+def norm(values: Any) -> float:
+    """Euclidean norm. Not `linalg.norm`: BLAS starts threads for it, which costs more than the sum."""
+    return float((values * values).sum()) ** 0.5
+
+
+def csr_matrix(values: Any, column: Any, start: Any) -> Any:
+    """The square CSR matrix of `scipy.sparse` or, for arrays on the GPU, of `cupyx.scipy.sparse`."""
+    if array_namespace(values) is np:
+        from scipy.sparse import csr_array as make
+    else:
+        from cupyx.scipy.sparse import csr_matrix as make
+    return make((values, column, start), shape=(len(start) - 1, len(start) - 1))

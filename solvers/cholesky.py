@@ -1,7 +1,7 @@
 """L D Lᵀ factorisation of graph Laplacians whose pattern is known: order and analyse once, refactor many times.
 
-The fill-reducing ordering is SuperLU's multiple minimum degree; the numeric factorisation is an up-looking Numba kernel
-that only does arithmetic, because the pattern of every row of L is stored.
+The unknowns are eliminated in minimum-degree order; the numeric factorisation is an up-looking Numba kernel that only
+does arithmetic, because the pattern of every row of L is stored.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .jit import kernel
+from .ordering import minimum_degree
 from .system import Pattern
 
 
@@ -83,7 +84,7 @@ def factorise(pattern: Pattern, weight: np.ndarray, ground: np.ndarray) -> Facto
 
 def _analyse(pattern: Pattern) -> Analysis:
     n = pattern.n
-    order = minimum_degree(pattern)
+    order = minimum_degree(*pattern.adjacency[:2])
     place = np.empty(n, dtype=np.int32)
     place[order] = np.arange(n, dtype=np.int32)
     late = np.maximum(place[pattern.tail], place[pattern.head])
@@ -102,26 +103,6 @@ def _analyse(pattern: Pattern) -> Analysis:
     rows, slot = np.empty(len(columns), dtype=np.int32), np.empty(len(columns), dtype=np.int64)
     _column_slots(pattern_start, columns, start, rows, slot)
     return Analysis(order, row_start, row_column, row_pair, start, rows, pattern_start, columns, slot)
-
-
-def minimum_degree(pattern: Pattern) -> np.ndarray:
-    """(n,) int32 fill-reducing order of elimination."""
-    from scipy.sparse import csc_array
-    from scipy.sparse.linalg import splu
-
-    if pattern.n < 3 or pattern.n_pairs == 0:
-        return np.arange(pattern.n, dtype=np.int32)
-    start, neighbour, _ = pattern.adjacency
-    # A diagonally dominant stand-in with the right pattern: SuperLU orders it and factors it in passing.
-    degree = np.diff(start)
-    index = np.arange(pattern.n, dtype=np.int32)
-    column = np.insert(neighbour, start[:-1], index)
-    place = start[:-1] + index
-    values = np.full(len(column), -1.0)
-    values[place] = degree + 1.0
-    matrix = csc_array((values, column, start + np.arange(pattern.n + 1)), shape=(pattern.n, pattern.n))
-    factor = splu(matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
-    return np.argsort(factor.perm_c).astype(np.int32)
 
 
 @kernel

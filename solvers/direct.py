@@ -13,7 +13,7 @@ from .system import LaplacianSystem, Solution
 def status() -> tuple[str | None, str]:
     from importlib.metadata import version
 
-    return None, f"LDLᵀ in Numba {version('numba')}, ordering of SciPy {version('scipy')}"
+    return None, f"LDLᵀ in Numba {version('numba')}"
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Direct:
         factor = factorise(system.pattern, system.weight, system.ground)
         x = factor.solve(rhs)
         residual = system.residual(x)
-        if residual > 1e-12:  # one step of refinement mends what the spread of the weights cost
+        if residual > 0.01 * self.rtol:  # one step of refinement mends what the spread of the weights cost
             x += factor.solve(rhs - system.apply(x))
             residual = system.residual(x)
         return Solution(system.centred(x), residual <= self.rtol, 1, residual)

@@ -23,37 +23,42 @@ class NumbaCG(IterativeOptions):
 
     def solve(self, system: LaplacianSystem) -> Solution:
         start, neighbour, pair = system.pattern.adjacency
-        x = np.zeros(system.n)
-        iterations, residual = conjugate_gradients(
-            start, neighbour, system.weight[pair], system.diagonal, system.rhs.copy(), x, self.rtol, self.maxiter
-        )
+        weight, diagonal, rhs = system.weight[pair], system.diagonal, system.rhs
+        x, iterations, residual = np.zeros(system.n), 0, 1.0 if rhs.any() else 0.0
+        # The residual that CG updates drifts from the true one; while that is too large, CG goes on from x.
+        while residual > self.rtol and iterations < self.maxiter:
+            left = rhs - system.apply(x)
+            goal = 0.9 * self.rtol / residual
+            more = conjugate_gradients(start, neighbour, weight, diagonal, left, x, goal, self.maxiter - iterations)
+            iterations += more
+            residual = system.residual(x)
+            if more == 0:
+                break
         return Solution(system.centred(x), residual <= self.rtol, iterations, residual)
 
 
 @kernel(parallel=True)
 def conjugate_gradients(start, neighbour, weight, diagonal, r, x, rtol, maxiter):
-    """CG on L x = b from the x given; on entry r is b − L x, on exit the last residual. Returns iterations, ‖r‖/‖b‖."""
+    """CG from the x given; r is b − L x, and has shrunk by rtol on exit. Returns the iterations."""
     n = len(x)
-    n_blocks = min(64, n)
+    n_blocks = min(64, n)  # fixed, so that sums come out the same on any number of threads
     part = np.zeros((2, 64))
-    p = np.zeros(n)
-    q = np.zeros(n)
-    rz = 0.0
-    bb = 0.0
+    p = np.empty(n)
+    q = np.empty(n)
+    inverse = np.empty(n)
     for block in prange(n_blocks):
         s, t = 0.0, 0.0
         for i in range(block * n // n_blocks, (block + 1) * n // n_blocks):
-            p[i] = r[i] / diagonal[i] if diagonal[i] > 0 else 0.0
+            inverse[i] = 1.0 / diagonal[i] if diagonal[i] > 0 else 0.0
+            p[i] = r[i] * inverse[i]
             s += r[i] * p[i]
             t += r[i] * r[i]
         part[0, block] = s
         part[1, block] = t
-    rz, bb = part[0].sum(), part[1].sum()
-    if bb == 0.0:
-        return 0, 0.0
-    rr = bb
+    rz, rr = part[0].sum(), part[1].sum()
+    goal = rtol * rtol * rr
     iteration = 0
-    while rr > rtol * rtol * bb and iteration < maxiter:
+    while rr > goal and iteration < maxiter:
         iteration += 1
         for block in prange(n_blocks):
             s = 0.0
@@ -74,13 +79,12 @@ def conjugate_gradients(start, neighbour, weight, diagonal, r, x, rtol, maxiter)
                 x[i] += alpha * p[i]
                 r[i] -= alpha * q[i]
                 t += r[i] * r[i]
-                if diagonal[i] > 0:
-                    s += r[i] * r[i] / diagonal[i]
+                s += r[i] * r[i] * inverse[i]
             part[0, block] = s
             part[1, block] = t
         beta = part[0].sum() / rz
         rz, rr = part[0].sum(), part[1].sum()
         for block in prange(n_blocks):
             for i in range(block * n // n_blocks, (block + 1) * n // n_blocks):
-                p[i] = (r[i] / diagonal[i] if diagonal[i] > 0 else 0.0) + beta * p[i]
-    return iteration, np.sqrt(rr / bb)
+                p[i] = r[i] * inverse[i] + beta * p[i]
+    return iteration

@@ -1,7 +1,8 @@
 """Backends by name: `register`, `get`, `available`, and third-party ones by entry point.
 
-A backend is any class whose instances have ``solve(system) -> Solution``; its constructor takes its options as keywords.
-Another package adds one by declaring an entry point in the group ``quotientgraph.solvers``.
+A backend is any class whose instances have ``solve(system) -> Solution``; its constructor takes its options as
+keywords. Another package adds one by declaring an entry point in the group ``quotientgraph.solvers``. Systems come with
+numpy arrays, unless the class says ``on_device = True``: then they come as they are, which may be on the GPU.
 """
 
 from __future__ import annotations
@@ -37,9 +38,11 @@ class Backend:
 
 # name -> "module:class" of this package; a module is imported when its backend is first asked about.
 _BUILT_IN = {
+    "cupy": "cupy_cg:CupyCG",
     "direct": "direct:Direct",
     "multigrid": "multigrid:Multigrid",
     "numba": "numba_cg:NumbaCG",
+    "pyamg": "pyamg_cg:PyamgCG",
     "scipy": "scipy_cg:ScipyCG",
 }
 _registered: dict[str, Callable[..., Solver]] = {}
@@ -82,6 +85,14 @@ def get(name: str, **options: Any) -> Solver:
     if known[name].problem:
         raise ValueError(f"solver={name!r} cannot be used: {known[name].problem}")
     return known[name].factory(**options)
+
+
+def name_of(solver: Any) -> str:
+    """The name a solver's class is registered under, else the name of its class."""
+    kind = type(solver)
+    if kind is Auto:
+        return "auto"
+    return next((backend.name for backend in backends() if backend.factory is kind), kind.__name__)
 
 
 def _built_in(name: str) -> Backend:

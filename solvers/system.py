@@ -5,19 +5,24 @@
 Its normal equations are L x = b with L = Σ w (e_t − e_h)(e_t − e_h)ᵀ and b = Σ w·target (e_t − e_h). Parallel edges add
 up, so a system keeps one weight and one flow (Σ w·target) per *pair* of unknowns.
 
-L is singular: x is determined up to one constant per connected piece of the positive weights. The convention for every
-backend is the solution whose mean over each piece is zero.
+L is singular: x is determined up to one constant per connected piece of the positive weights. The contract of every
+backend is to return the solution whose mean over each piece is zero; an unknown without a positive weight is a piece of
+its own and comes out as zero.
+
+The arrays of a pattern and of a system belong to one namespace, numpy or cupy; `to` moves them.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from .arrays import array_namespace, csr_matrix, norm, sums, to_device
 from .jit import kernel, prange
 
 
@@ -47,14 +52,13 @@ class Pattern:
         Returns the pattern, `order` (n_edges,) which sorts the edges by pair, and `start` (n_pairs + 1,): the edges
         ``order[start[p]:start[p+1]]`` belong to pair p. Edges with tail > head run against their pair's direction.
         """
+        xp = array_namespace(tail)
         order = group_edges(n, tail, head)
-        lo, hi = np.minimum(tail, head)[order], np.maximum(tail, head)[order]
-        new = np.empty(len(order), dtype=bool)
-        new[:1] = True
-        new[1:] = (lo[1:] != lo[:-1]) | (hi[1:] != hi[:-1])
-        first = np.flatnonzero(new)
-        start = np.append(first, len(order))
-        return cls(n, lo[first], hi[first]), order, start
+        lo, hi = xp.minimum(tail, head)[order], xp.maximum(tail, head)[order]
+        new = xp.ones(len(order) + 1, dtype=bool)  # the end counts as one more beginning
+        new[1:-1] = (lo[1:] != lo[:-1]) | (hi[1:] != hi[:-1])
+        start = xp.flatnonzero(new) if len(order) else xp.zeros(1, dtype=np.int64)
+        return cls(n, lo[start[:-1]], hi[start[:-1]]), order, start
 
     @property
     def n_pairs(self) -> int:
@@ -66,12 +70,31 @@ class Pattern:
 
         Row i lists the unknowns joined to i in increasing order, and the pair that joins them.
         """
-        return adjacency(self.n, self.tail, self.head)
+        return self._made_on_host(lambda host: adjacency(host.n, host.tail, host.head))
+
+    @cached_property
+    def csr(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The same with the diagonal put in its sorted place: `start`, `column`, `pair`, n_pairs on the diagonal."""
+        return self._made_on_host(lambda host: _csr_structure(host.n, *host.adjacency))
 
     @cached_property
     def pieces(self) -> np.ndarray:
         """(n,) int32 label of the connected piece of each unknown, were all weights positive."""
-        return connected_labels(self.n, self.tail, self.head)
+        return self._made_on_host(lambda host: (connected_labels(host.n, host.tail, host.head),))[0]
+
+    def to(self, xp: Any) -> Pattern:
+        """This pattern with its arrays in the namespace `xp`; moved once and kept."""
+        here = array_namespace(self.tail)
+        if xp is here:
+            return self
+        if xp.__name__ not in self.memo:
+            there = Pattern(self.n, to_device(self.tail, xp), to_device(self.head, xp), {here.__name__: self})
+            self.memo[xp.__name__] = there
+        return self.memo[xp.__name__]
+
+    def _made_on_host(self, make: Callable[[Pattern], tuple[np.ndarray, ...]]) -> Any:
+        xp = array_namespace(self.tail)
+        return tuple(to_device(array, xp) for array in make(self.to(np)))
 
     def system(self, weight: np.ndarray, flow: np.ndarray, energy: float = float("nan")) -> LaplacianSystem:
         """A system on this pattern: one weight ≥ 0 and one flow (Σ w·target) per pair."""
@@ -133,37 +156,59 @@ class LaplacianSystem:
         signed = np.where(tail < head, weight * target, -weight * target)
         if not len(order):
             return pattern.system(np.zeros(0), np.zeros(0), 0.0)
-        sums = [np.add.reduceat(values[order], start[:-1]) for values in (weight, signed)]
-        return pattern.system(sums[0], sums[1], float(np.sum(weight * target**2)))
+        totals = [np.add.reduceat(values[order], start[:-1]) for values in (weight, signed)]
+        return pattern.system(totals[0], totals[1], float(np.sum(weight * target**2)))
 
     @property
     def n(self) -> int:
         return self.pattern.n
 
+    @property
+    def edges(self) -> tuple[Any, Any, Any, Any]:
+        """The system as weighted edges, one per pair: tail, head, weight, target; what `from_edges` takes."""
+        xp = array_namespace(self.weight)
+        target = self.flow / xp.where(self.weight > 0, self.weight, 1.0)
+        return self.pattern.tail, self.pattern.head, self.weight, target
+
     @cached_property
     def diagonal(self) -> np.ndarray:
         """(n,) diagonal of L."""
         p = self.pattern
-        return np.bincount(p.tail, self.weight, p.n) + np.bincount(p.head, self.weight, p.n)
+        return sums(p.tail, self.weight, p.n) + sums(p.head, self.weight, p.n)
 
     @cached_property
     def rhs(self) -> np.ndarray:
         """(n,) right-hand side b."""
         p = self.pattern
-        return np.bincount(p.tail, self.flow, p.n) - np.bincount(p.head, self.flow, p.n)
+        return sums(p.tail, self.flow, p.n) - sums(p.head, self.flow, p.n)
+
+    def to(self, xp: Any) -> LaplacianSystem:
+        """This system with its arrays in the namespace `xp`, numpy or cupy; itself if they are there already."""
+        if xp is array_namespace(self.weight):
+            return self
+        return LaplacianSystem(
+            self.pattern.to(xp), to_device(self.weight, xp), to_device(self.flow, xp), self.energy
+        )
 
     @property
     def matrix(self) -> Any:
-        """L as a `scipy.sparse` CSR matrix; index arrays are shared by all systems of a pattern."""
-        from scipy.sparse import csr_array
+        """L as a `scipy.sparse` CSR matrix (`cupyx.scipy.sparse` on the GPU).
 
-        memo, p = self.pattern.memo, self.pattern
-        if "csr" not in memo:
-            memo["csr"] = _csr_structure(p.n, *p.adjacency)
-        start, column, pair = memo["csr"]
-        values = np.append(-self.weight, 0.0)[pair]
-        values[pair == p.n_pairs] = self.diagonal
-        return csr_array((values, column, start), shape=(p.n, p.n))
+        The index arrays are computed once and shared by all systems of a pattern; the values are the caller's own.
+        """
+        start, column, _ = self.pattern.csr
+        return csr_matrix(self._values(), column, start)
+
+    def refill(self, matrix: Any) -> None:
+        """Write the values of L into `matrix`, the CSR matrix of another system of this pattern, in place."""
+        matrix.data[:] = self._values()
+
+    def _values(self) -> Any:
+        """Values of L in the order of `Pattern.csr`."""
+        xp, pair = array_namespace(self.weight), self.pattern.csr[2]
+        values = xp.concatenate([-self.weight, xp.zeros(1)])[pair]
+        values[pair == self.pattern.n_pairs] = self.diagonal
+        return values
 
     @property
     def operator(self) -> Any:
@@ -174,22 +219,27 @@ class LaplacianSystem:
 
     def apply(self, x: np.ndarray) -> np.ndarray:
         """L x."""
-        start, neighbour, pair = self.pattern.adjacency
+        p = self.pattern
+        if array_namespace(self.weight) is not np:
+            flow = self.weight * (x[p.tail] - x[p.head])
+            return sums(p.tail, flow, p.n) - sums(p.head, flow, p.n)
         out = np.empty(self.n)
-        apply_laplacian(start, neighbour, pair, self.weight, np.ravel(x).astype(np.float64, copy=False), out)
+        apply_laplacian(*p.adjacency, self.weight, np.ravel(x).astype(np.float64, copy=False), out)
         return out
 
     def residual(self, x: np.ndarray) -> float:
         """‖b − L x‖ / ‖b‖; zero when b is."""
-        size = float(np.linalg.norm(self.rhs))
-        return float(np.linalg.norm(self.rhs - self.apply(x))) / size if size > 0 else 0.0
+        size = norm(self.rhs)
+        return norm(self.rhs - self.apply(x)) / size if size > 0 else 0.0
 
     @cached_property
     def pieces(self) -> np.ndarray:
         """(n,) int32 label of the connected piece of each unknown, by positive weights."""
-        used = self.weight > 0
+        xp, used = array_namespace(self.weight), self.weight > 0
         if used.all():
             return self.pattern.pieces
+        if xp is not np:
+            return to_device(self.to(np).pieces, xp)
         return connected_labels(self.n, self.pattern.tail[used], self.pattern.head[used])
 
     @cached_property
@@ -205,16 +255,13 @@ class LaplacianSystem:
 
     def centred(self, x: np.ndarray) -> np.ndarray:
         """x less its mean over each piece: the representative that the contract asks for."""
-        size = np.bincount(self.pieces)
-        mean = np.bincount(self.pieces, x) / np.maximum(size, 1)
-        return x - mean[self.pieces]
+        size = array_namespace(x).bincount(self.pieces)
+        return x - (sums(self.pieces, x, len(size)) / size)[self.pieces]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the system as ``.npz``: n, tail, head, weight, target."""
-        target = np.divide(self.flow, self.weight, out=np.zeros_like(self.flow), where=self.weight > 0)
-        np.savez_compressed(
-            path, n=self.n, tail=self.pattern.tail, head=self.pattern.head, weight=self.weight, target=target
-        )
+        tail, head, weight, target = self.to(np).edges
+        np.savez_compressed(path, n=self.n, tail=tail, head=head, weight=weight, target=target)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> LaplacianSystem:
@@ -262,6 +309,9 @@ def adjacency(n: int, tail: np.ndarray, head: np.ndarray) -> tuple[np.ndarray, n
 
 def group_edges(n: int, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
     """Order (n_edges,) int32 that sorts edges by their unordered pair, keeping the order of parallel edges."""
+    xp = array_namespace(tail)
+    if xp is not np:
+        return xp.argsort(xp.minimum(tail, head).astype(np.int64) * n + xp.maximum(tail, head))
     order = np.empty(len(tail), dtype=np.int32)
     if len(tail):
         _group_edges(n, tail, head, order)

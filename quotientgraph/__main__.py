@@ -1,0 +1,8 @@
+"""``python -m quotientgraph`` is the command ``quotientgraph``."""
+
+import sys
+
+from .cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""The fast, smooth references: plain least squares, and projection by Fourier transform."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+
+import solvers
+from solvers.checked import solve_checked
+
+from ..quotient import QuotientGraph
+from ..result import Reconstruction, Step
+from .outcome import needs_pixels, outcome
+
+
+def poisson(graph: QuotientGraph, *, solver: Any = "auto", progress: Any = None) -> Reconstruction:
+    """Plain least squares: every equation counts the same, one solve; smooth across discontinuities."""
+    needs_pixels(graph)
+    began = time.perf_counter()
+    pixels = graph.pixels
+    jump = graph.jump if graph.jump.ndim == 1 else graph.jump.mean(axis=0)
+    energy = float(jump @ jump) * 2
+    system = solvers.Pattern(pixels.n_pixels, pixels.tail, pixels.head).system(
+        np.full(pixels.n_edges, 2.0), 2 * jump, energy
+    )
+    solution = solve_checked(solvers.get(solver) if isinstance(solver, str) else solver, system, energy, 0)
+    left = 2 * float(np.sum(np.square(graph.residual(solution.x, np.arange(pixels.n_edges)))))
+    seconds = time.perf_counter() - began
+    step = Step(1, 0, graph.n_components, left, solution.iterations, seconds)
+    if callable(progress):
+        progress(step)
+    return outcome(graph, solution.x, [step], seconds, solution.converged, not solution.converged)
+
+
+def fft(graph: QuotientGraph, *, boundary: str = "mirror", progress: Any = None) -> Reconstruction:
+    """Frankot and Chellappa's projection of the gradient field onto integrable ones, by Fourier transform.
+
+    The mask's outside has zero gradients. `boundary` is "mirror" (the image continued by its mirror images, so that
+    opposite borders need not agree) or "periodic" (the original, a quarter of the work).
+    """
+    from scipy import fft as ft
+
+    if boundary not in ("mirror", "periodic"):
+        raise ValueError(f'boundary={boundary!r} is not known; use "mirror" or "periodic"')
+    began = time.perf_counter()
+    p, q = gradients(graph)
+    height, width = p.shape
+    if boundary == "mirror":
+        p, q = np.hstack([p, -p[:, ::-1]]), np.hstack([q, q[:, ::-1]])
+        p, q = np.vstack([p, p[::-1]]), np.vstack([q, -q[::-1]])
+    wx = 2j * np.pi * ft.rfftfreq(p.shape[1])[None, :]
+    wy = 2j * np.pi * ft.fftfreq(p.shape[0])[:, None]
+    norm = (wx * wx + wy * wy).real
+    norm[0, 0] = -1.0
+    spectrum = (wx * ft.rfft2(p) + wy * ft.rfft2(q)) / norm
+    spectrum[0, 0] = 0.0
+    phi = ft.irfft2(spectrum, p.shape)[:height, :width].ravel()[graph.pixels.map.position]
+    seconds = time.perf_counter() - began
+    energy = 2 * float(np.sum(np.square(graph.residual(phi, np.arange(graph.pixels.n_edges)))))
+    step = Step(1, 0, graph.n_components, energy, 1, seconds)
+    if callable(progress):
+        progress(step)
+    return outcome(graph, phi, [step], seconds, True, 0)
+
+
+def gradients(graph: QuotientGraph) -> tuple[np.ndarray, np.ndarray]:
+    """(H, W) derivatives of the potential by u and by v that the normals state, 0 outside the valid pixels.
+
+    Central cameras: −n·∂τ/(n·τ), with the derivative of the ray; orthographic: −n_x/n_z and −n_y/n_z.
+    """
+    m, facing = graph.pixels.map, graph.pixels.facing
+    if m.camera.central:
+        x, y = (np.asarray(slope) for slope in m.camera.slopes(m.shape))
+        out = []
+        for axis in (1, 0):
+            if m.shape[axis] < 2:
+                out.append(np.zeros(m.n_pixels))
+                continue
+            dx, dy = (np.gradient(slope, axis=axis).ravel()[m.position] for slope in (x, y))
+            out.append(-(m.normals[:, 0] * dx + m.normals[:, 1] * dy) / facing)
+    else:
+        out = [-m.normals[:, 0] / facing, -m.normals[:, 1] / facing]
+    p, q = (m.image(np.where(np.isfinite(values), values, 0.0), 0.0) for values in out)
+    return p, q

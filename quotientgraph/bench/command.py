@@ -1,0 +1,208 @@
+"""``quotientgraph bench``: the arguments, and what is done with them."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import itertools
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ..integration import METHODS
+from . import errors, show, stages  # noqa: F401  (they register the paper's tables)
+from .cases import Case, find
+from .journal import Journal, machine
+from .measure import METRICS, Job, Record
+from .runs import run as run_jobs
+from .tables import TABLES
+
+_COLUMNS = {
+    "made": "MADE",
+    "relative_error": "RE",
+    "normal_error": "normals °",
+    "least_made": "least MADE",
+    "components": "components",
+    "iterations": "iterations",
+    "seconds": "seconds",
+    "peak_bytes": "peak MB",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the command."""
+    parser.add_argument(
+        "data", nargs="+", metavar="DATA", help="folder, folder of folders, or scene:NAME?shape=512x608"
+    )
+    parser.add_argument("--table", action="append", choices=[*TABLES, "all"], help="re-make a table of the paper")
+    parser.add_argument("--methods", default="components", help=f"comma-separated, of {', '.join(METHODS)}, or all")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=V1,V2", help="a setting; several values are all tried"
+    )
+    parser.add_argument("--out", type=Path, default=Path("bench"), help="folder for journal, tables and plots")
+    parser.add_argument("--frame", default="opengl", help='frame of normals in files, or "auto"')
+    parser.add_argument("--repeat", type=int, default=1, help="runs of each cell; the median time counts")
+    parser.add_argument("--isolate", action="store_true", help="a process for each cell")
+    parser.add_argument("--timeout", type=float, help="seconds for a cell; makes each a process of its own")
+    parser.add_argument("--fresh", action="store_true", help="forget what the journal has")
+    parser.add_argument("--any-code", action="store_true", help="keep cells that another version of the code measured")
+    parser.add_argument(
+        "--plugin", action="append", default=[], help="module that registers methods, metrics or tables"
+    )
+    parser.add_argument("--plots", action="store_true", help="also draw plots (needs matplotlib)")
+    parser.add_argument("--color", choices=["auto", "always", "never"], default="auto")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command; 0, or 1 if a cell failed, or 2 if the arguments make no sense."""
+    sys.path.insert(0, os.getcwd())
+    for plugin in args.plugin:
+        importlib.import_module(plugin)
+    try:
+        cases = find(args.data, args.frame)
+        plan = _plan(args, cases)
+    except ValueError as error:
+        sys.stderr.write(f"bench: {error}\n")
+        return 2
+    journal_path = args.out / "journal.jsonl"
+    if args.fresh:
+        journal_path.unlink(missing_ok=True)
+    journal = Journal(journal_path, args.any_code)
+    jobs = [job for _, some in plan for job in some]
+    isolate = args.isolate or args.timeout is not None
+    try:
+        records = run_jobs(
+            jobs, journal, isolate=isolate, timeout=args.timeout, plugins=tuple(args.plugin), progress=not args.quiet
+        )
+    except KeyboardInterrupt:
+        sys.stderr.write(f"\nstopped; the same command goes on where it was ({journal_path})\n")
+        return 130
+    colour = args.color == "always" or (args.color == "auto" and sys.stdout.isatty() and "NO_COLOR" not in os.environ)
+    for name, some in plan:
+        own = [journal.records[key] for key in dict.fromkeys(job.key for job in some)]
+        sys.stdout.write(_report(name, own, args.out, colour) + "\n\n")
+    _write_all(args.out, records)
+    if args.plots:
+        from .plots import draw_all
+
+        for path in draw_all(records, args.out):
+            sys.stdout.write(f"{path}\n")
+    failed = [record for record in records if record["status"] != "ok"]
+    for record in failed:
+        sys.stdout.write(f"failed: {record['case']['name']} {record['method']}: {record['error']}\n")
+    return 1 if failed else 0
+
+
+def _plan(args: argparse.Namespace, cases: list[Case]) -> list[tuple[str, list[Job]]]:
+    """Named groups of jobs: the tables that were asked for, or else methods × settings × cases."""
+    extra = _settings(args.set)
+    if args.table:
+        names = list(TABLES) if "all" in args.table else args.table
+        fixed = {name: values[0] for name, values in extra.items()}
+        plan = []
+        for name in names:
+            jobs = [
+                Job(job.case, job.method, {**job.settings, **fixed}, job.trace, args.repeat)
+                for job in TABLES[name].jobs(cases)
+            ]
+            if jobs:
+                plan.append((name, jobs))
+        if not plan:
+            known = ", ".join(case.name for case in cases)
+            raise ValueError(f"--table {', '.join(names)}: no use for {known}; the tables are of DiLiGenT's objects")
+        return plan
+    methods = list(METHODS) if args.methods == "all" else args.methods.split(",")
+    unknown = [name for name in methods if name not in METHODS]
+    if unknown:
+        raise ValueError(f"--methods: {', '.join(unknown)} not known; use {', '.join(METHODS)}")
+    combinations = [dict(zip(extra, values)) for values in itertools.product(*extra.values())]
+    jobs = [
+        Job(case, method, settings, repeat=args.repeat)
+        for case in cases
+        for method in methods
+        for settings in combinations
+    ]
+    return [("", jobs)]
+
+
+def _settings(texts: Sequence[str]) -> dict[str, list[Any]]:
+    """{"angle": [2, 3.5]} from ["angle=2,3.5"]."""
+    out = {}
+    for text in texts:
+        name, sign, values = text.partition("=")
+        if not sign or not values:
+            raise ValueError(f"--set {text}: expected NAME=VALUE or NAME=VALUE,VALUE")
+        out[name.replace("-", "_")] = [_value(value) for value in values.split(",")]
+    return out
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads({"None": "null", "True": "true", "False": "false"}.get(text, text))
+    except json.JSONDecodeError:
+        return text
+
+
+def _report(name: str, records: list[Record], out: Path, colour: bool) -> str:
+    """The text of a table for the terminal; it is also written as Markdown and CSV."""
+    if not name:
+        return _long_table(records, out)
+    table = TABLES[name]
+    entries = table.entries(records)
+    text = [show.grid(entries), show.summary(entries), table.note]
+    (out / f"table-{name}.md").write_text(
+        f"# {table.title}\n\n{show.grid(entries, markdown=True)}\n\n{show.summary(entries)}\n\n{table.note}\n"
+    )
+    (out / f"table-{name}.csv").write_text(show.to_csv(entries))
+    text[0] = show.grid(entries, colour)
+    return "\n\n".join(part for part in [table.title, *text] if part)
+
+
+def _long_table(records: list[Record], out: Path) -> str:
+    """A line for each cell."""
+    chosen = {**_COLUMNS, **{name: name for name in METRICS if name not in _KNOWN}}
+    used = [name for name in chosen if any(record.get(name) is not None for record in records)]
+    body = []
+    for record in records:
+        settings = " ".join(f"{key}={value}" for key, value in record["settings"].items())
+        values = [
+            show.number(record[name] / 1e6 if name == "peak_bytes" else record[name]) if record.get(name) is not None
+            else ("failed" if record["status"] != "ok" and name == used[0] else "")
+            for name in used
+        ]  # fmt: skip
+        if record["repeat"] > 1 and record["status"] == "ok" and "seconds" in used:
+            at = used.index("seconds")
+            values[at] += f" ({show.number(record['seconds_low'])}–{show.number(record['seconds_high'])})"
+        body.append([record["case"]["name"], record["method"], settings, *values])
+    head = ["case", "method", "settings", *(chosen[name] for name in used)]
+    (out / "results.md").write_text(show.text_table(head, body, markdown=True) + "\n")
+    return show.text_table(head, body)
+
+
+_KNOWN = set(METRICS)  # those that a plugin adds get a column of their own
+
+
+def _write_all(out: Path, records: list[Record]) -> None:
+    """All records as JSON, with the machine, and their numbers as CSV."""
+    import csv
+
+    (out / "results.json").write_text(json.dumps({"machine": machine(), "records": records}, indent=1) + "\n")
+    names = ["status", "seconds", "seconds_low", "seconds_high", "peak_bytes", *METRICS, "error"]
+    stages = sorted({stage for record in records for stage in record.get("stages", {})})
+    with (out / "results.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["case", "method", "settings", *names, *(f"seconds_{stage}" for stage in stages)])
+        for record in records:
+            writer.writerow(
+                [
+                    record["case"]["name"],
+                    record["method"],
+                    json.dumps(record["settings"]),
+                    *(record.get(name) for name in names),
+                    *(record.get("stages", {}).get(stage) for stage in stages),
+                ]
+            )

@@ -1,0 +1,130 @@
+"""The command line, ``quotientgraph COMMAND …``.
+
+A command is a module with ``add_arguments(parser)`` and ``run(args) -> exit code``. It is imported when it is called,
+so that help and version are there at once. Exit codes: 0 all went well, 1 something failed, 2 the command line or the
+configuration is wrong, 130 interrupted. Messages for people go to stderr, one line each; results go to stdout.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NoReturn
+
+from .messages import UsageError, error, expected, one_line
+
+# name -> module that does it, what help says
+COMMANDS = {
+    "demo": ("quotientgraph.cli.demo", "reconstruct an embedded scene; start here"),
+    "integrate": ("quotientgraph.cli.integrate", "from normal maps to depth and meshes"),
+    "info": ("quotientgraph.cli.info", "what is understood of a normal map, without integrating it"),
+    "bench": ("quotientgraph.bench", "compare methods and settings on data with known depth"),
+    "solvers": ("quotientgraph.cli.backends", "list the linear-system backends, and time them"),
+    "data": ("quotientgraph.datasets", "where benchmark data come from; fetch or check them"),
+    "completion": ("quotientgraph.cli.completion", "print a completion script for bash, zsh or fish"),
+}
+EXAMPLES = """\
+examples:
+  quotientgraph demo
+  quotientgraph integrate bear/ -o out                      a folder with normal_map.png, mask.png, K.txt
+  quotientgraph integrate photo_normal.png --fov 60 --mesh glb
+  quotientgraph integrate 'maps/*.png' --orthographic --jobs 2 -o out
+  quotientgraph info photo_normal.png
+
+`quotientgraph COMMAND --help` tells the rest.
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """An `ArgumentParser` whose errors are one line and come back as `UsageError`."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+class Formatter(argparse.RawDescriptionHelpFormatter):
+    """Help with short lines: the metavariable is not repeated for the short form of an option."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30)
+
+    def add_argument(self, action: argparse.Action) -> None:
+        super().add_argument(action)
+        if isinstance(action, argparse._SubParsersAction):  # its entries are indented, which argparse forgets
+            self._action_max_length += self._indent_increment
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        values = self._format_args(action, self._get_default_metavar_for_optional(action))
+        return f"{', '.join(action.option_strings)} {values}"
+
+
+def build_parser(*commands: str) -> tuple[Parser, dict[str, Parser]]:
+    """The parser, in which only the given commands know their arguments; and the parsers of those."""
+    parser = Parser(
+        prog="quotientgraph",
+        description="Surface normal integration: from a normal map to depth and a mesh, discontinuities kept.",
+        epilog=EXAMPLES,
+        formatter_class=Formatter,
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    choices = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=Parser)
+    chosen = {}
+    for name, (module_name, text) in COMMANDS.items():
+        sub = choices.add_parser(
+            name, help=text, description=text[0].upper() + text[1:] + ".", formatter_class=Formatter, add_help=True
+        )
+        if name in commands:
+            module = import_module(module_name)
+            module.add_arguments(sub)
+            sub.set_defaults(run=module.run)
+            chosen[name] = sub
+    return parser, chosen
+
+
+class _Version(argparse.Action):
+    def __call__(self, parser, namespace, values, option_string=None) -> None:
+        from quotientgraph import __version__
+
+        sys.stdout.write(f"quotientgraph {__version__}\n")
+        parser.exit()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    if argv is None:
+        # A polite end on `kill`, too: whatever is half-written is removed on the way out.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    try:
+        code = _run(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+        return code
+    except UsageError as problem:
+        error(problem)
+        return 2
+    except KeyboardInterrupt:
+        error("interrupted; what was not finished is not there")
+        return 130
+    except BrokenPipeError:  # `quotientgraph … | head`: nobody reads on, which is no error
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except expected() as problem:
+        error(one_line(problem))
+        return 1
+
+
+def _run(argv: list[str]) -> int:
+    named = next((word for word in argv if not word.startswith("-")), "")
+    parser, chosen = build_parser(named)
+    if named in chosen and chosen[named].get_default("prepare"):
+        argv = chosen[named].get_default("prepare")(chosen[named], argv)
+    args = parser.parse_args(argv)
+    if not args.command:
+        parser.print_help(sys.stderr)
+        return 2
+    return args.run(args) or 0

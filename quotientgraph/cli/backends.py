@@ -1,0 +1,52 @@
+"""``quotientgraph solvers``: which backends there are, and how fast they are on real systems."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from .messages import UsageError, print_json
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--bench", nargs="+", metavar="FILE", help="time them on systems from `integrate --dump-systems DIR`"
+    )
+    parser.add_argument("--solver", action="append", metavar="NAME", help="time only this one; may be repeated")
+    parser.add_argument("--repeat", type=int, default=3, metavar="N", help="the best of N solves counts (3)")
+    parser.add_argument("--json", action="store_true", help="print it as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    from solvers import bench
+
+    if args.bench:
+        return _bench(args)
+    rows = bench.listing()
+    if args.json:
+        print_json(rows)
+        return 0
+    sys.stdout.write(f"{'backend':12} {'version':12} usable\n")
+    for row in rows:
+        usable = "yes" if row["available"] else f"no: {row['reason']}"
+        sys.stdout.write(f"{row['name']:12} {row['version'] or '–':12} {usable}\n")
+    sys.stdout.write("The default, auto, picks one of them for each system.\n")
+    return 0
+
+
+def _bench(args: argparse.Namespace) -> int:
+    import solvers
+    from solvers import bench
+
+    if args.repeat < 1:
+        raise UsageError(f"argument --repeat: {args.repeat} must be at least 1")
+    known = ["auto", *solvers.available()]
+    for name in args.solver or ():
+        if name not in known:
+            raise UsageError(f"argument --solver: {name!r} cannot be used here; use one of {', '.join(known)}")
+    timings = bench.bench(args.bench, args.solver, args.repeat)
+    if args.json:
+        print_json(bench.rows(timings))
+    else:
+        sys.stdout.write(bench.table(timings) + "\n")
+    return 1 if any(timing.problem for timing in timings) else 0

@@ -1,0 +1,110 @@
+"""``quotientgraph demo``: an embedded scene from exact normals to depth and mesh, compared with its exact depth."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from .messages import UsageError, print_json, warning
+from .options import whole
+
+_EXPLAINED = {
+    "depth.npy": "depth, (H, W) float64, NaN outside",
+    "mesh.ply": "triangles, cut where the surface is broken; for MeshLab, Blender, Open3D",
+    "picture.png": "normals, components, depth",
+    "report.html": "all of it in the browser, with a 3-D view",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--scene", default="room", metavar="NAME", help="which scene; --list names them (room)")
+    parser.add_argument("--list", action="store_true", help="list the scenes and exit")
+    parser.add_argument("--size", type=whole(8), default=320, metavar="PIXELS", help="width of the image (320)")
+    parser.add_argument(
+        "-o", "--output", default="quotientgraph-demo", metavar="DIR", help="folder (quotientgraph-demo)"
+    )
+    parser.add_argument("--report", action="store_true", help="write report.html as well")
+    parser.add_argument("--json", action="store_true", help="print what was done as JSON")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
+
+
+def run(args: argparse.Namespace) -> int:
+    from .. import scenes
+
+    if args.list:
+        for name in scenes.names():
+            sys.stdout.write(f"{name:14} {(scenes.SCENES[name].__doc__ or '').splitlines()[0]}\n")
+        return 0
+    if args.scene not in scenes.names():
+        raise UsageError(f"argument --scene: {args.scene!r} is not a scene; use one of {', '.join(scenes.names())}")
+
+    from .integrate import calm
+    from .progress import IterationBar
+    from .reconstruct import errors
+
+    calm()
+    began = time.perf_counter()
+    bar = IterationBar(args.scene, 150, args.quiet or args.json)
+    try:
+        bar.stage("drawing")
+        scene = scenes.make(args.scene, shape=(max(8, args.size * 4 // 5), args.size))
+        bar.stage("components")
+        from ..integration import integrate
+
+        result = integrate(scene.normals, scene.mask, scene.camera, "opencv", progress=bar.step)
+        bar.stage("writing")
+        files = _write(Path(args.output), result, scene.name, args.report)
+    finally:
+        bar.close()
+    seconds = time.perf_counter() - began
+    height, width = scene.shape
+    record = {
+        "scene": scene.name,
+        "description": scene.description,
+        "width": width,
+        "height": height,
+        "valid_pixels": int(scene.mask.sum()),
+        "components": int(result.levels[0].n_components),
+        "iterations": len(result.history),
+        "pieces": result.n_pieces,
+        "output": args.output,
+        "files": files,
+        **errors(result, scene.depth),
+        "seconds": {stage: round(value, 4) for stage, value in result.seconds.items()},
+        "total_seconds": round(seconds, 4),
+        "warnings": list(result.warnings),
+    }
+    if args.json:
+        print_json(record)
+    elif not args.quiet:
+        _tell(record)
+    return 0
+
+
+def _write(folder: Path, result, name: str, with_report: bool) -> list[str]:
+    from . import outputs
+
+    asked = argparse.Namespace(
+        format=("npy",), mesh=("ply",), texture=None, points=False, labels=False, graphml=False, picture=True,
+        report=with_report,
+    )  # fmt: skip
+    with outputs.folder(folder.parent), outputs.staged(folder, outputs.staging_for(folder, "demo")) as staging:
+        outputs.write_all(staging, result, name, asked)
+        return sorted(file.name for file in staging.iterdir())
+
+
+def _tell(record: dict) -> None:
+    lines = [
+        f"{record['scene']}: {record['description'][0].lower()}{record['description'][1:]}",
+        f"  {record['width']} × {record['height']} normals, {record['components']:,} components, "
+        f"{record['iterations']} iterations, {record['total_seconds']:.1f} s",
+        f"  error against the exact depth: {record['relative_error']:.2e} relative, on average",
+        f"made in {record['output']}/",
+    ]
+    lines += [f"  {file:12} {_EXPLAINED.get(file, '')}" for file in record["files"]]
+    lines.append("next: quotientgraph integrate YOUR_NORMAL_MAP.png --fov 60")
+    for text in record["warnings"]:
+        warning(text)
+    sys.stdout.write("\n".join(lines) + "\n")

@@ -1,0 +1,135 @@
+"""``quotientgraph info``: what is understood of a normal map, before anything is integrated."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+from .config import prepare
+from .inputs import expand, names
+from .messages import error, expected, one_line, print_json
+from .options import add_input_arguments
+from .reading import Understood, check_options, describe_camera, understand
+
+ANGLES = (2.0, 3.5, 5.0)
+_LEFT_OUT = {"no_normal": "without a normal", "no_ray": "without a ray", "faces_away": "facing away"}
+_KINDS = {8: "8-bit integers", 16: "16-bit integers", 32: "32-bit floats", 64: "64-bit floats"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "quotientgraph info INPUT... [options]"
+    parser.add_argument("inputs", nargs="+", metavar="INPUT", help="normal map: file, folder or pattern")
+    add_input_arguments(parser)
+    parser.add_argument("--connectivity", type=int, choices=(4, 8), default=8, help="neighbours of a pixel (8)")
+    parser.add_argument("--json", action="store_true", help="print it as JSON")
+    parser.allow_abbrev = False
+    parser.set_defaults(prepare=prepare)
+
+
+def run(args: argparse.Namespace) -> int:
+    check_options(args)
+    paths, _ = expand(args.inputs)
+    records, failed = [], False
+    for path, name in zip(paths, names(paths)):
+        try:
+            record = describe(path, name, args)
+        except expected() as problem:
+            text = one_line(problem)
+            record = {"input": str(path), "error": text if str(path) in text else f"{path}: {text}"}
+            error(record["error"])
+            failed = True
+        else:
+            if not args.json:
+                sys.stdout.write(("\n" if records else "") + "\n".join(_lines(record)) + "\n")
+        records.append(record)
+    if args.json:
+        print_json(records[0] if len(records) == 1 else records)
+    return int(failed)
+
+
+def describe(path: Path, name: str, args: argparse.Namespace) -> dict[str, Any]:
+    """Everything that can be said of an input, in plain types."""
+    source = understand(path, name, args)
+    found = source.found
+    height, width = found.normals.shape[:2]
+    record: dict[str, Any] = {
+        "input": str(path),
+        "name": name,
+        "width": width,
+        "height": height,
+        "bits": found.bits,
+        "mask_pixels": None if found.mask is None else int(found.mask.sum()),
+        "camera": describe_camera(found.camera),
+        "frame": source.frame,
+        "frame_reason": source.evidence.reason if source.evidence else "given",
+        "frame_scores": {} if source.evidence is None else {k: vars(v) for k, v in source.evidence.scores.items()},
+        "truth": None if found.truth is None else str(found.truth),
+        "notes": list(found.notes),
+    }
+    return record | (_components(source, args.connectivity) if source.frame is not None else {})
+
+
+def _components(source: Understood, connectivity: int) -> dict[str, Any]:
+    from ..components import connected_components, similar_edges
+    from ..normals import NormalMap
+    from ..pixelgraph import PixelGraph
+
+    pixels = PixelGraph.from_map(
+        NormalMap.from_array(source.normals, source.found.mask, source.found.camera, "opencv"), connectivity
+    )
+    counts = {}
+    for angle in ANGLES:
+        edges = similar_edges(pixels, angle)
+        labels = connected_components(pixels.n_pixels, pixels.tail[edges], pixels.head[edges])
+        counts[str(angle)] = int(labels.max()) + 1
+    return {
+        "valid_pixels": pixels.n_pixels,
+        "left_out": dict(pixels.map.dropped),
+        "pieces": int(pixels.n_pieces),
+        "components": counts,
+    }
+
+
+def _lines(record: dict[str, Any]) -> list[str]:
+    size = record["width"] * record["height"]
+    share = "" if record["mask_pixels"] is None else f", mask {record['mask_pixels'] / size:.1%}"
+    rows = [
+        ("size", f"{record['width']} × {record['height']}, {_KINDS.get(record['bits'], record['bits'])}{share}"),
+        ("camera", record["camera"]),
+        ("frame", f"{record['frame'] or 'undecided; pass --frame'} ({record['frame_reason']})"),
+    ]
+    rows += [("", line) for line in _score_lines(record["frame_scores"])]
+    if "pieces" in record:
+        left = [f"{n:,} {_LEFT_OUT.get(why, why)}" for why, n in record["left_out"].items() if n]
+        rows += [
+            ("valid", f"{record['valid_pixels']:,} pixels" + (f"; left out {', '.join(left)}" if left else "")),
+            ("pieces", f"{record['pieces']:,}" + (", of undetermined relative depth" if record["pieces"] > 1 else "")),
+            ("components", ", ".join(f"{count:,} at {angle}°" for angle, count in record["components"].items())),
+        ]
+    if record["truth"]:
+        rows.append(("truth", record["truth"]))
+    rows += [("note", note) for note in record["notes"]]
+    return [record["input"], *(f"  {key:10}  {value}" for key, value in rows)]
+
+
+def _score_lines(scores: dict[str, dict[str, float]], limit: int = 4) -> list[str]:
+    """The best candidates, one a line."""
+
+    def rank(item: tuple[str, dict[str, float]]) -> tuple[float, float]:
+        residual = item[1]["residual"]
+        return round(item[1]["away"], 2), math.inf if math.isnan(residual) else residual
+
+    words = {
+        "away": "facing away",
+        "residual": "loop residual",
+        "outward": "outward at the border",
+        "limbs": "at limbs",
+    }
+    out = []
+    for name, score in sorted(scores.items(), key=rank)[:limit]:
+        known = [f"{words[key]} {value:.3g}" for key, value in score.items() if not math.isnan(value)]
+        out.append(f"  {name:20} {', '.join(known)}")
+    return out

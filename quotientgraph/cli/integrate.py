@@ -1,0 +1,175 @@
+"""``quotientgraph integrate``: normal maps in, depth and meshes out; one or many."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import logging
+import secrets
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from . import outputs
+from .config import prepare
+from .inputs import expand, names
+from .messages import UsageError, error, print_json, warning
+from .options import add_input_arguments, add_method_arguments, whole
+from .progress import InputBar, IterationBar
+from .reading import check_options
+from .reconstruct import Job, attempt, sentence
+
+EPILOG = """\
+An INPUT is a file (.png .tiff .exr .npy .npz .mat), a folder with a normal map (normal_map.png, normals.npz or
+Normal_gt.mat, and mask.png, K.txt beside it), a folder of such folders or files, or a quoted pattern. In the names of
+--mask, --camera, --rays, --texture and --depth-prior, {name} stands for the name of the input.
+
+Every file appears complete or not at all. A failing input does not stop the others.
+Exit codes: 0 all went well, 1 some failed, 2 the command line is wrong, 130 interrupted.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "quotientgraph integrate INPUT... [-o DIR] [options]"
+    parser.epilog = EPILOG
+    parser.allow_abbrev = False
+    parser.add_argument("inputs", nargs="+", metavar="INPUT", help="normal map: file, folder or pattern")
+    outputs.add_arguments(parser)
+    add_input_arguments(parser)
+    add_method_arguments(parser)
+    group = parser.add_argument_group("running")
+    group.add_argument("-j", "--jobs", type=whole(1), default=1, metavar="N", help="inputs at a time (1)")
+    group.add_argument(
+        "--skip-existing", action=argparse.BooleanOptionalAction, help="leave inputs alone whose files are all there"
+    )
+    group.add_argument("--config", metavar="FILE", help="options from a TOML file, by the names above; given ones win")
+    group.add_argument("--json", action="store_true", help="print what was done as JSON")
+    group.add_argument("-q", "--quiet", action="store_true", help="print errors only")
+    parser.set_defaults(prepare=prepare)
+
+
+def run(args: argparse.Namespace) -> int:
+    check(args)
+    calm()
+    paths, single = expand(args.inputs)
+    root = Path(args.output or "quotientgraph-output")
+    direct = single and args.output is not None
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(outputs.folder(root.parent if direct else root))
+        if args.dump_systems:
+            stack.enter_context(outputs.folder(Path(args.dump_systems).parent if single else Path(args.dump_systems)))
+        if direct and root.exists():
+            stack.enter_context(outputs.folder(root))
+        jobs = _jobs(paths, args, root, direct, single)
+        records = list(_records(jobs, args))
+    return _finish(records, args)
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuse what is wrong for every input, before any of them is read."""
+    check_options(args)
+    if args.method is not None:
+        from ..integration import METHODS
+
+        if args.method not in METHODS:
+            raise UsageError(f"argument --method: {args.method!r} is not known; use one of {', '.join(METHODS)}")
+    if args.solver is not None or args.fill_solver is not None:
+        import solvers
+
+        for name in ("solver", "fill_solver"):
+            try:
+                solvers.get(getattr(args, name) or "auto")
+            except ValueError as problem:
+                raise UsageError(f"argument --{name.replace('_', '-')}: {problem}") from None
+    if args.device == "cuda":
+        from solvers.arrays import namespace
+
+        try:
+            namespace("cuda")
+        except (ValueError, ImportError, RuntimeError) as problem:
+            raise UsageError(f"argument --device: {problem}") from None
+    if args.prior_weight is not None and args.depth_prior is None:
+        raise UsageError("argument --prior-weight: there is no --depth-prior to weigh")
+    if not outputs.planned(args):
+        raise UsageError("nothing to write: --format and --mesh are both none, and no other output is asked for")
+
+
+def calm() -> None:
+    """The library's log messages are shown as warnings of the result; not twice."""
+    for name in ("quotientgraph", "solvers"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+
+
+def _jobs(paths: list[Path], args: argparse.Namespace, root: Path, direct: bool, single: bool) -> list[Job]:
+    token = secrets.token_hex(4)
+    jobs = []
+    for path, name in zip(paths, names(paths)):
+        target = root if direct else root / name
+        dump = None if not args.dump_systems else Path(args.dump_systems) / ("" if single else name)
+        dump_staging = None if dump is None else outputs.staging_for(dump, f"{token}-systems")
+        jobs.append(Job(path, name, target, outputs.staging_for(target, token), dump, dump_staging, args))
+    return jobs
+
+
+def _records(jobs: list[Job], args: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Do the jobs and tell of each as it is done."""
+    left = []
+    for job in jobs:
+        if args.skip_existing and outputs.all_there(job.target, args):
+            record = {"input": str(job.path), "name": job.name, "status": "skipped", "output": str(job.target)}
+            _tell(record, args)
+            yield record
+        else:
+            left.append(job)
+    n_workers = min(args.jobs, len(left))
+    quiet = args.quiet or args.json
+    if len(left) == 1:
+        with contextlib.closing(IterationBar(left[0].name, args.max_iterations or 150, quiet)) as bar:
+            record = attempt(left[0], bar)
+        _tell(record, args)
+        yield record
+        return
+    with contextlib.closing(InputBar(len(left), quiet)) as bars:
+        if n_workers > 1:
+            from . import workers
+
+            done = workers.run(left, n_workers)
+        else:
+            done = ((job, attempt(job, bars)) for job in left)
+        with contextlib.closing(done):
+            for _, record in done:
+                bars.done(record)
+                _tell(record, args)
+                yield record
+
+
+def _tell(record: dict[str, Any], args: argparse.Namespace) -> None:
+    if record["status"] == "failed":
+        error(record["error"])
+        return
+    if args.quiet:
+        return
+    for text in record.get("warnings", ()):
+        warning(f"{record['name']}: {text}")
+    if not args.json:
+        from tqdm import tqdm
+
+        tqdm.write(sentence(record), file=sys.stdout)
+
+
+def _finish(records: list[dict[str, Any]], args: argparse.Namespace) -> int:
+    count = {status: sum(r["status"] == status for r in records) for status in ("ok", "skipped", "failed")}
+    if args.json:
+        from .. import __version__
+
+        document = {"version": __version__, **count, "results": sorted(records, key=lambda r: r["input"])}
+        print_json(document)
+    elif len(records) > 1 and (count["failed"] or not args.quiet):
+        parts = [f"{count['ok']} done"] + [f"{n} {status}" for status, n in count.items() if n and status != "ok"]
+        text = f"{len(records)} inputs: {', '.join(parts)}"
+        (sys.stderr if count["failed"] else sys.stdout).write(text + "\n")
+        if count["failed"] > 1:
+            failed = ", ".join(r["name"] for r in records if r["status"] == "failed")
+            sys.stderr.write(f"failed: {failed}\n")
+    return 1 if count["failed"] else 0

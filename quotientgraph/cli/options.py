@@ -1,0 +1,137 @@
+"""Options that several commands share, and the types of their values. Nothing heavy is imported here."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+CAMERA = ("camera", "fov", "orthographic", "rays", "fisheye")
+
+
+def add_input_arguments(parser: argparse.ArgumentParser) -> None:
+    """How an input is to be read: camera, mask, frame."""
+    group = parser.add_argument_group("input")
+    group.add_argument(
+        "--mask",
+        metavar="FILE",
+        help="pixels to use, where it is not 0; default: the alpha channel or the folder's mask",
+    )
+    group.add_argument(
+        "--frame",
+        default="auto",
+        metavar="FRAME",
+        help="axes of the normals: opengl (BiNI, DiLiGenT, Marigold), opencv (MoGe, Omnidata), dsine (DSINE, "
+        "StableNormal), directx (y down, z to the viewer), the directions of x, y, z such as right,up,viewer, or auto: "
+        "by evidence, an error where there is too little (default: auto)",
+    )
+    group = parser.add_argument_group(
+        "camera", "at most one; by default what the input brings along (K.txt), else orthographic"
+    )
+    only = group.add_mutually_exclusive_group()
+    only.add_argument("--camera", metavar="FILE", help="intrinsics: K or fx fy cx cy, as .txt, .json, .npy")
+    only.add_argument("--fov", type=number(0, 180), metavar="DEG", help="pinhole with this horizontal field of view")
+    only.add_argument(
+        "--orthographic",
+        nargs="?",
+        const=1.0,
+        type=number(0),
+        metavar="SIZE",
+        help="parallel rays; SIZE of a pixel is the unit of depth (default: 1)",
+    )
+    only.add_argument("--rays", metavar="FILE", help="any central camera: (H, W, 3) ray of each pixel, .npy, .exr …")
+    only.add_argument(
+        "--fisheye", type=number(0, 360), metavar="DEG", help="equidistant fisheye, field of view of the shorter side"
+    )
+
+
+def add_method_arguments(parser: argparse.ArgumentParser) -> None:
+    """How to integrate. What is not given is left to the library."""
+    group = parser.add_argument_group("method")
+    group.add_argument(
+        "--angle", type=angle, metavar="DEG", help="join neighbours whose normals differ less (3.5), or none"
+    )
+    group.add_argument("--connectivity", type=int, choices=(4, 8), help="neighbours of a pixel (8)")
+    group.add_argument(
+        "--method", metavar="NAME", help="components, or a peer: pixels logdepth logdepth-d bini poisson fft"
+    )
+    group.add_argument("--preset", metavar="NAME", help="a set of settings by name")
+    group.add_argument("--merge-every", type=whole(1), metavar="N", help="merge components after N iterations (never)")
+    group.add_argument("--reweighting", choices=("soft", "hard", "none"), help="of outliers (soft)")
+    group.add_argument("--max-iterations", type=whole(1), metavar="N", help="stop after N iterations (150)")
+    group.add_argument(
+        "--energy-tol", type=number(0), metavar="X", help="relative change that counts as converged (1e-3)"
+    )
+    group.add_argument("--solver", metavar="NAME", help="backend, see `quotientgraph solvers` (auto)")
+    group.add_argument("--fill-solver", metavar="NAME", help="backend for filling the components (auto)")
+    group.add_argument("--device", choices=("auto", "cpu", "cuda"), help="where to compute (auto)")
+    group = parser.add_argument_group("absolute depth")
+    group.add_argument("--depth-prior", metavar="FILE", help="coarse depth to follow, of any scale")
+    group.add_argument("--prior-weight", type=number(0), metavar="W", help="how strongly to follow it")
+    group.add_argument(
+        "--anchor",
+        type=anchor,
+        action="append",
+        metavar="U,V,DEPTH",
+        help="a pixel (column, row) whose depth is known; may be repeated",
+    )
+
+
+def number(above: float, below: float = float("inf")) -> Callable[[str], float]:
+    """A type for argparse: a number strictly between two bounds."""
+
+    def parse(text: str) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
+        if not above < value < below and not (value == below == 360):
+            bounds = f"above {above:g}" if below == float("inf") else f"between {above:g} and {below:g}"
+            raise argparse.ArgumentTypeError(f"{text} must be {bounds}")
+        return value
+
+    return parse
+
+
+def whole(least: int) -> Callable[[str], int]:
+    """A type for argparse: a whole number of at least `least`."""
+
+    def parse(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+        if value < least:
+            raise argparse.ArgumentTypeError(f"{text} must be at least {least}")
+        return value
+
+    return parse
+
+
+def angle(text: str) -> float | str:
+    """Degrees, or "none" for one component a pixel."""
+    if text.lower() == "none":
+        return "none"
+    return number(0, 180)(text)
+
+
+def anchor(text: str) -> tuple[int, int, float]:
+    try:
+        u, v, depth = text.split(",")
+        return int(u), int(v), float(depth)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not U,V,DEPTH such as 120,80,2.5") from None
+
+
+def listed(*known: str) -> Callable[[str], tuple[str, ...]]:
+    """A type for argparse: some of the known words, separated by commas; "none" is the empty choice."""
+
+    def parse(text: str) -> tuple[str, ...]:
+        words = tuple(dict.fromkeys(word.strip().lstrip(".").lower() for word in text.split(",")))
+        if words == ("none",):
+            return ()
+        for word in words:
+            if word not in known:
+                raise argparse.ArgumentTypeError(f"{word!r} is not known; use {', '.join(known)} or none")
+        return words
+
+    return parse
