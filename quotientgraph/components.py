@@ -52,6 +52,10 @@ def least_residual_edges(n: int, tail: Any, head: Any, residual: Any) -> Any:
     `tail` and `head` are the components that each edge joins; the arrays are of one namespace, numpy or cupy.
     """
     xp = array_namespace(residual)
+    if xp is np:
+        best = np.full(n, -1, dtype=np.int64)
+        _least(tail, head, residual, best)
+        return np.unique(best[best >= 0])
     order = xp.argsort(xp.abs(residual), kind="stable")
     rank = xp.empty(len(order), dtype=np.int32)
     rank[order] = xp.arange(len(order), dtype=np.int32)
@@ -59,6 +63,17 @@ def least_residual_edges(n: int, tail: Any, head: Any, residual: Any) -> Any:
     xp.minimum.at(least, tail, rank)
     xp.minimum.at(least, head, rank)
     return xp.unique(order[least[least < len(order)]])
+
+
+@kernel
+def _least(tail, head, residual, best):
+    """For each component the first of its edges of least |residual|."""
+    for e in range(len(residual)):
+        size = abs(residual[e])
+        if best[tail[e]] < 0 or size < abs(residual[best[tail[e]]]):
+            best[tail[e]] = e
+        if best[head[e]] < 0 or size < abs(residual[best[head[e]]]):
+            best[head[e]] = e
 
 
 @kernel(parallel=True)

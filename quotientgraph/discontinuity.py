@@ -124,34 +124,22 @@ class CutEdges:
     @classmethod
     def from_graph(cls, graph: QuotientGraph, potential: np.ndarray, natural: bool = True) -> CutEdges:
         """Gather what the weights of a graph's cut edges need, at a potential (n_pixels,)."""
-        pixels, labels = graph.pixels, graph.labels
-        tail, head = graph.tail, graph.head
-        pattern, order, start = Pattern.from_edges(graph.n_components, tail, head)
+        pixels = graph.pixels
+        pattern, order, start = Pattern.from_edges(graph.n_components, graph.tail, graph.head)
         number = graph.cut[order]
-        against = (tail > head)[order]
-        a, b = pixels.tail[number], pixels.head[number]
-        ends = np.where(against, (b, a), (a, b))
-        beyond = np.stack(pixels.opposites(number))
-        beyond = np.where(against, beyond[::-1], beyond)
-        sign = np.where(against, -1.0, 1.0)
-        difference = potential[ends[0]] - potential[ends[1]]
-        if graph.jump.ndim == 1:
-            residual = residual_back = difference - sign * graph.jump[number]
-        else:
-            jump = np.where(against, -graph.jump[::-1, number], graph.jump[:, number])
-            residual, residual_back = difference - jump[0], difference - jump[1]
-        missing = beyond < 0
+        n_cut, one_sided = len(number), graph.jump.ndim == 2
+        difference, residual = np.empty(n_cut), np.empty(n_cut)
+        residual_back = np.empty(n_cut) if one_sided else residual
+        beyond, component = np.empty((2, n_cut)), np.empty((2, n_cut), dtype=np.int32)
+        gamma_squared, unit = np.empty((2, n_cut)), np.empty(n_cut)
+        scale = np.ravel(pixels.focal / REFERENCE_FOCAL if natural or not pixels.map.camera.central else 1.0)
+        _gather(
+            pixels.tail, pixels.head, pixels.map.index, pixels.map.position, graph.labels, number, potential,
+            np.broadcast_to(graph.jump, (2, pixels.n_edges)), pixels.gamma_squared, scale,
+            difference, residual, residual_back, beyond, component, gamma_squared, unit,
+        )  # fmt: skip
         return cls(
-            pattern,
-            start,
-            number,
-            difference,
-            residual,
-            residual_back,
-            np.where(missing, 0.0, potential[beyond] - potential[ends]),
-            np.where(missing, -1, labels[beyond]).astype(np.int32),
-            pixels.gamma_squared[ends],
-            np.zeros(len(difference)) + _unit(graph, ends[0], natural),
+            pattern, start, number, difference, residual, residual_back, beyond, component, gamma_squared, unit
         )
 
     @cached_property
@@ -217,13 +205,6 @@ class CutEdges:
         )
 
 
-def _unit(graph: QuotientGraph, pixel: np.ndarray, natural: bool) -> Any:
-    if not natural and graph.pixels.map.camera.central:
-        return np.float64(1.0)
-    focal = graph.pixels.focal
-    return (focal if np.ndim(focal) == 0 else np.asarray(focal)[pixel]) / REFERENCE_FOCAL
-
-
 def pair_terms(cut: CutEdges, shift: Any, bilateral: bool, outliers: Outliers) -> Any:
     """(3, n_pairs): per pair Σ W, Σ W·(−χ) and Σ W·χ², the quadratic that a solve minimises and its energy.
 
@@ -281,6 +262,33 @@ def pair_terms_over(xp: Any, cut: CutEdges, shift: Any, bilateral: bool, outlier
 def _sigmoid(x: Any, xp: Any) -> Any:
     small = xp.exp(-xp.abs(x))
     return xp.where(x >= 0, 1 / (1 + small), small / (1 + small))
+
+
+@kernel(parallel=True)
+def _gather(
+    tail, head, index, position, labels, number, potential, jump, gamma, scale,
+    difference, residual, residual_back, beyond, component, gamma_squared, unit,
+):  # fmt: skip
+    """The fields of `CutEdges`, each edge turned so that its tail lies in the component of the smaller number."""
+    height, width = index.shape
+    for k in prange(len(number)):
+        e = number[k]
+        turned = labels[tail[e]] > labels[head[e]]
+        a, b = (head[e], tail[e]) if turned else (tail[e], head[e])
+        va, ua = position[a] // width, position[a] % width
+        vb, ub = position[b] // width, position[b] % width
+        difference[k] = potential[a] - potential[b]
+        residual[k] = difference[k] + jump[1, e] if turned else difference[k] - jump[0, e]
+        residual_back[k] = difference[k] + jump[0, e] if turned else difference[k] - jump[1, e]
+        unit[k] = scale[a] if len(scale) > 1 else scale[0]
+        for side in range(2):
+            here = a if side == 0 else b
+            v = 2 * va - vb if side == 0 else 2 * vb - va
+            u = 2 * ua - ub if side == 0 else 2 * ub - ua
+            other = index[v, u] if 0 <= v < height and 0 <= u < width else -1
+            gamma_squared[side, k] = gamma[here]
+            beyond[side, k] = potential[other] - potential[here] if other >= 0 else 0.0
+            component[side, k] = labels[other] if other >= 0 else -1
 
 
 @kernel(parallel=True)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import solvers
+from solvers.checked import solve_checked
 from solvers.hierarchy import Lists
 from solvers.jit import kernel
 from solvers.multigrid import Multigrid
@@ -38,11 +39,12 @@ def fill(graph: QuotientGraph, solver: Any = "auto") -> Filling:
     components share an unknown, so one block-diagonal system holds them all.
     """
     tail, head = graph.pixels.tail, graph.pixels.head
-    gamma = (0.5 * graph.pixels.gamma_squared).astype(np.float32)
-    weight = gamma[tail] + gamma[head]
+    gamma = 0.5 * graph.pixels.gamma_squared
     jump = graph.jump
     if jump.ndim == 2:
-        jump = (gamma[tail] * jump[0] + gamma[head] * jump[1]) / weight
+        jump = (gamma[tail] * jump[0] + gamma[head] * jump[1]) / (gamma[tail] + gamma[head])
+    gamma = gamma.astype(np.float32)
+    weight = gamma[tail] + gamma[head]
     weight[graph.cut] = 0
     potential, converged, iterations = integrate_edges(graph.pixels.n_pixels, tail, head, weight, jump, solver)
     labels = graph.labels
@@ -80,7 +82,7 @@ def integrate_edges(
     tail, head, weight = tail[used], head[used], weight[used].astype(np.float64)
     flow = weight * (jump[used] - (x[tail] - x[head]))
     backend = solvers.get(solver) if isinstance(solver, str) else solver
-    solution = backend.solve(solvers.Pattern(n, tail, head).system(weight, flow, energy))
+    solution = solve_checked(backend, solvers.Pattern(n, tail, head).system(weight, flow, energy), energy, 0)
     return x + solution.x, solution.converged, solution.iterations
 
 

@@ -200,16 +200,20 @@ class _Loop:
     def merge(self) -> None:
         """Contract, for each component, its cut edge of least residual.
 
-        The new labels are found on the host, which is told the chosen edges only; all else stays where it is.
+        The new labels are found on the host, which is told the chosen edges only; all else stays where it is. On the
+        host itself, gathering the cut edges anew is one pass and the faster way.
         """
         cut, before = self.cut, self.labels
         pattern = cut.pattern
         chosen = least_residual_edges(pattern.n, pattern.tail[cut.pair], pattern.head[cut.pair], cut.residuals(self.shift))
         graph = self.graph.contract(to_host(cut.number[chosen]))
-        merged = self.xp.empty(pattern.n, dtype=np.int32)
-        merged[before] = to_device(graph.labels, self.xp)
         self.base = self.potential
         self.alignments = 1
+        if self.xp is np:
+            self.enter(graph, CutEdges.from_graph(graph, self.base, self.settings.outliers.natural))
+            return
+        merged = self.xp.empty(pattern.n, dtype=np.int32)
+        merged[before] = to_device(graph.labels, self.xp)
         self.enter(graph, cut.contracted(merged, graph.n_components, self.shift))
 
 

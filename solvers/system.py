@@ -194,10 +194,11 @@ class LaplacianSystem:
     def matrix(self) -> Any:
         """L as a `scipy.sparse` CSR matrix (`cupyx.scipy.sparse` on the GPU).
 
-        The index arrays are computed once and shared by all systems of a pattern; the values are the caller's own.
+        The sparsity is computed once for all systems of a pattern; the arrays are the caller's own, to change at will.
+        `refill` puts the values of the next system into the same matrix.
         """
         start, column, _ = self.pattern.csr
-        return csr_matrix(self._values(), column, start)
+        return csr_matrix(self._values(), column.copy(), start.copy())
 
     def refill(self, matrix: Any) -> None:
         """Write the values of L into `matrix`, the CSR matrix of another system of this pattern, in place."""

@@ -10,7 +10,7 @@ an unknown, and differs from the others in its jumps, its weights W and how ofte
 - `fft`: the projection of Frankot and Chellappa, which needs no graph at all.
 """
 
-from .reweighted import BINI, LOGDEPTH, LOGDEPTH_D, Scheme, bini, logdepth, logdepth_d, reweighted
+from .irls import BINI, LOGDEPTH, LOGDEPTH_D, Scheme, bini, logdepth, logdepth_d, reweighted
 from .smooth import fft, poisson
 
 __all__ = ["BINI", "LOGDEPTH", "LOGDEPTH_D", "Scheme", "bini", "fft", "logdepth", "logdepth_d", "poisson", "reweighted"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import inspect
 import itertools
 import json
 import os
@@ -13,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from ..integration import METHODS
-from . import errors, show, stages  # noqa: F401  (they register the paper's tables)
+from . import errors as _errors  # noqa: F401  (registers the paper's tables of errors)
+from . import show
+from . import stages as _stages  # noqa: F401  (and those of time)
 from .cases import Case, find
 from .journal import Journal, machine
 from .measure import METRICS, Job, Record
@@ -121,12 +124,23 @@ def _plan(args: argparse.Namespace, cases: list[Case]) -> list[tuple[str, list[J
         raise ValueError(f"--methods: {', '.join(unknown)} not known; use {', '.join(METHODS)}")
     combinations = [dict(zip(extra, values)) for values in itertools.product(*extra.values())]
     jobs = [
-        Job(case, method, settings, repeat=args.repeat)
+        Job(case, method, _understood(method, settings), repeat=args.repeat)
         for case in cases
         for method in methods
         for settings in combinations
     ]
     return [("", jobs)]
+
+
+def _understood(name: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings that mean something to a method: varying the others would measure the same thing again."""
+    method = METHODS[name]
+    parameters = inspect.signature(method.run).parameters.values()
+    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
+    known = {"connectivity", *(parameter.name for parameter in parameters)} | (
+        {"angle"} if method.joins_pixels else set()
+    )
+    return {key: value for key, value in settings.items() if key in known or (takes_all and key != "angle")}
 
 
 def _settings(texts: Sequence[str]) -> dict[str, list[Any]]:

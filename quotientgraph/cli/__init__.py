@@ -123,7 +123,9 @@ def _run(argv: list[str]) -> int:
     parser, chosen = build_parser(named)
     if named in chosen and chosen[named].get_default("prepare"):
         argv = chosen[named].get_default("prepare")(chosen[named], argv)
-    args = parser.parse_args(argv)
+    args, unknown = parser.parse_known_args(argv)
+    if unknown:
+        chosen.get(named, parser).error(f"unrecognized arguments: {' '.join(unknown)}")
     if not args.command:
         parser.print_help(sys.stderr)
         return 2

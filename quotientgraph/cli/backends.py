@@ -26,11 +26,11 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(rows)
         return 0
-    sys.stdout.write(f"{'backend':12} {'version':12} usable\n")
-    for row in rows:
-        usable = "yes" if row["available"] else f"no: {row['reason']}"
-        sys.stdout.write(f"{row['name']:12} {row['version'] or '–':12} {usable}\n")
-    sys.stdout.write("The default, auto, picks one of them for each system.\n")
+    table = [("backend", "usable", "version, or what is missing")]
+    table += [(row["name"], "yes" if row["available"] else "no", row["reason"] or row["version"]) for row in rows]
+    for name, usable, text in table:
+        sys.stdout.write(f"{name:12} {usable:8} {text}".rstrip() + "\n")
+    sys.stdout.write("The default, auto, picks one of the usable ones for each system.\n")
     return 0
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 _INSTALL = """\
 install:
@@ -49,7 +49,7 @@ def _text(action: argparse.Action, forbidden: str) -> str:
     return "".join(" " if letter in forbidden else letter for letter in text)
 
 
-def _bash(commands: dict, parsers: dict[str, argparse.ArgumentParser]) -> str:
+def _bash(commands: dict, parsers: Mapping[str, argparse.ArgumentParser]) -> str:
     words, values = [], []
     for name, parser in parsers.items():
         options = " ".join(option for _, strings in _options(parser) for option in strings)
@@ -81,7 +81,7 @@ complete -o default -o filenames -F _quotientgraph quotientgraph
 """
 
 
-def _zsh(commands: dict, parsers: dict[str, argparse.ArgumentParser]) -> str:
+def _zsh(commands: dict, parsers: Mapping[str, argparse.ArgumentParser]) -> str:
     lines = ["#compdef quotientgraph", "_quotientgraph() {", "  local -a commands", "  commands=("]
     lines += [f"    '{name}:{text.replace(chr(39), '')}'" for name, (_, text) in commands.items()]
     lines += ["  )", "  if (( CURRENT == 2 )); then", "    _describe command commands", "    return", "  fi"]
@@ -99,7 +99,7 @@ def _zsh(commands: dict, parsers: dict[str, argparse.ArgumentParser]) -> str:
     return "\n".join([*lines, "  esac", "}", "compdef _quotientgraph quotientgraph", ""])
 
 
-def _fish(commands: dict, parsers: dict[str, argparse.ArgumentParser]) -> str:
+def _fish(commands: dict, parsers: Mapping[str, argparse.ArgumentParser]) -> str:
     start = "complete -c quotientgraph"
     lines = [f"{start} -n __fish_use_subcommand -f -a {name} -d '{text}'" for name, (_, text) in commands.items()]
     for name, parser in parsers.items():

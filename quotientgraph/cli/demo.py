@@ -100,7 +100,7 @@ def _tell(record: dict) -> None:
         f"{record['scene']}: {record['description'][0].lower()}{record['description'][1:]}",
         f"  {record['width']} × {record['height']} normals, {record['components']:,} components, "
         f"{record['iterations']} iterations, {record['total_seconds']:.1f} s",
-        f"  error against the exact depth: {record['relative_error']:.2e} relative, on average",
+        f"  error against the exact depth: {100 * record['relative_error']:.2g} % on average",
         f"made in {record['output']}/",
     ]
     lines += [f"  {file:12} {_EXPLAINED.get(file, '')}" for file in record["files"]]

@@ -32,7 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     check_options(args)
     paths, _ = expand(args.inputs)
-    records, failed = [], False
+    records: list[dict[str, Any]] = []
+    failed = False
     for path, name in zip(paths, names(paths)):
         try:
             record = describe(path, name, args)

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import secrets
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +91,8 @@ def check(args: argparse.Namespace) -> None:
             raise UsageError(f"argument --device: {problem}") from None
     if args.prior_weight is not None and args.depth_prior is None:
         raise UsageError("argument --prior-weight: there is no --depth-prior to weigh")
+    if args.texture is not None and "stl" in args.mesh:
+        raise UsageError("argument --texture: an STL file holds no texture; use ply, obj or glb")
     if not outputs.planned(args):
         raise UsageError("nothing to write: --format and --mesh are both none, and no other output is asked for")
 
@@ -134,7 +136,7 @@ def _records(jobs: list[Job], args: argparse.Namespace) -> Iterator[dict[str, An
         if n_workers > 1:
             from . import workers
 
-            done = workers.run(left, n_workers)
+            done: Generator[tuple[Job, dict[str, Any]]] = workers.run(left, n_workers)
         else:
             done = ((job, attempt(job, bars)) for job in left)
         with contextlib.closing(done):

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .reading import file_for
-
 if TYPE_CHECKING:
+    import numpy as np
+
     from ..result import Reconstruction
 
 DEPTH = ("npy", "exr", "tiff", "png", "npz", "mat")
@@ -69,22 +69,21 @@ def all_there(target: Path, args: argparse.Namespace) -> bool:
     )
 
 
-def write_all(folder: Path, result: Reconstruction, name: str, args: argparse.Namespace) -> None:
-    """Write the files that the options ask for into a folder."""
+def write_all(
+    folder: Path, result: Reconstruction, name: str, args: argparse.Namespace, image: np.ndarray | None = None
+) -> None:
+    """Write the files that the options ask for into a folder; `image` is the texture."""
     from .. import io, report
 
-    texture = file_for(args.texture, name)
-    image = None if texture is None else next(iter(io.read_arrays(texture).values()))
-    if image is not None and "stl" in args.mesh and len(args.mesh) > 1:
-        raise ValueError("--texture: an STL file holds no texture; take stl out of --mesh")
     for kind in args.format:
         io.write_depth(folder / f"depth.{kind}", result.depth)
-    mesh = result.mesh() if args.mesh else None
-    for kind in args.mesh:
-        io.write_mesh(folder / f"mesh.{kind}", mesh, texture=texture)
-    fitting = image is not None and image.shape[:2] == result.depth.shape
+    if args.mesh:
+        mesh = result.mesh()
+        for kind in args.mesh:
+            io.write_mesh(folder / f"mesh.{kind}", mesh, texture=image)
+    photo = image if image is not None and image.shape[:2] == result.depth.shape else None
     if args.points:
-        colours = image if fitting and image.dtype == "uint8" and image.ndim == 3 else None
+        colours = photo if photo is not None and photo.dtype == "uint8" and photo.ndim == 3 else None
         io.write_points(folder / "points.ply", result.points, normals=result.normals, colours=colours)
     if args.labels:
         suffix = "png" if result.graph.n_components < 65535 else "tiff"
@@ -94,7 +93,7 @@ def write_all(folder: Path, result: Reconstruction, name: str, args: argparse.Na
     if args.picture:
         io.write_image(folder / "picture.png", report.overview_picture(result))
     if args.report:
-        report.write_report(result, folder / "report.html", title=name, image=image if fitting else None)
+        report.write_report(result, folder / "report.html", title=name, image=photo)
 
 
 def staging_for(target: Path, run: str) -> Path:

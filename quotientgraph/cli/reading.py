@@ -43,7 +43,8 @@ def check_options(args: argparse.Namespace) -> None:
         try:
             frame_axes(args.frame)
         except ValueError as problem:
-            raise UsageError(f"argument --{problem}, or auto") from None
+            text = str(problem).replace("frame=", "--frame: ", 1)
+            raise UsageError(f"argument {text}, or auto") from None
     for name in FILES:
         file = getattr(args, name, None)
         if file is not None and "{name}" not in file and not Path(file).is_file():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import glob
 import os
 import re
 import time
@@ -63,8 +64,12 @@ def attempt(job: Job, watcher: Watcher | None = None) -> dict[str, Any]:
 
 
 def _do(job: Job, watcher: Watcher) -> dict[str, Any]:
+    from ..io import InputError, read_arrays
+
     args = job.args
     watcher.stage("reading")
+    if glob.has_magic(str(job.path)) and not job.path.exists():
+        raise InputError(f"{job.path}: no file matches this pattern")
     source = understand(job.path, job.name, args)
     if source.frame is None:
         assert source.evidence is not None
@@ -72,6 +77,8 @@ def _do(job: Job, watcher: Watcher) -> dict[str, Any]:
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(staged(job.target, job.staging))
         settings = settings_of(args, source, job.name)
+        texture = file_for(args.texture, job.name)
+        image = None if texture is None else next(iter(read_arrays(texture).values()))
         if job.dump is not None and job.dump_staging is not None:
             import solvers
             from solvers.bench import Dumping
@@ -80,7 +87,7 @@ def _do(job: Job, watcher: Watcher) -> dict[str, Any]:
             settings["solver"] = Dumping(solvers.get(settings.get("solver", "auto")), systems)
         result = integrated(source, settings, args, watcher)
         watcher.stage("writing")
-        write_all(folder, result, job.name, args)
+        write_all(folder, result, job.name, args, image)
         files = sorted(file.name for file in folder.iterdir())
     return {"output": str(job.target), "files": files, **facts(source, result, args)}
 
@@ -190,6 +197,6 @@ def sentence(record: dict[str, Any]) -> str:
         f"{record['iterations']} iteration{'s' * (record['iterations'] != 1)}",
     ]
     if "made" in record:
-        parts.append(f"MADE {record['made']:.3g} ({record['relative_error']:.2%})")
+        parts.append(f"MADE {record['made']:.3g} ({100 * record['relative_error']:.2g} %)")
     parts.append(f"{record['total_seconds']:.2f} s")
     return f"{record['name']}: {', '.join(parts)}\n  → {record['output']}: {', '.join(record['files'])}"

@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from multiprocessing import connection, get_context
 from typing import Any
 
@@ -16,7 +16,7 @@ from .reconstruct import Job, attempt
 _THREADS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def run(jobs: list[Job], n_workers: int) -> Iterator[tuple[Job, dict[str, Any]]]:
+def run(jobs: list[Job], n_workers: int) -> Generator[tuple[Job, dict[str, Any]]]:
     """Each job with its record, in the order in which they are done.
 
     Workers are spawned, so that nothing of this process is shared with them, and each may use its part of the cores.
@@ -34,7 +34,8 @@ def run(jobs: list[Job], n_workers: int) -> Iterator[tuple[Job, dict[str, Any]]]
                     busy[line] = process, job
                     with contextlib.suppress(OSError):  # it has died: its line is at its end, seen below
                         line.send(job)
-                for line in connection.wait(list(busy)):
+                ready: list[Any] = connection.wait(list(busy))
+                for line in ready:
                     process, job = busy[line]
                     try:
                         record = line.recv()

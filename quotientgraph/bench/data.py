@@ -1,0 +1,149 @@
+"""``quotientgraph data``: where benchmark data come from, fetching them by hash, checking a local copy.
+
+No data are part of this package. The hashes in ``files.csv`` are of the files that the tables of the documentation were
+made with; K.txt is written from the numbers below, since copies in circulation differ in the order of their entries.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import hashlib
+import os
+import sys
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+HOME = "QUOTIENTGRAPH_DATA"  # environment variable: the folder that holds `diligent` and `scenes`
+INSTALL = 'pip install "quotientgraph[data]"'
+_BINI = "https://raw.githubusercontent.com/xucao-42/bilateral_normal_integration"
+# Where each file of an object was last changed in that repository.
+_COMMIT = {
+    "normal_map.png": "c38c253875c8c6fba322fd300c3b505e65a0f3ef",
+    "mask.png": "c38c253875c8c6fba322fd300c3b505e65a0f3ef",
+    "depth_gt.npz": "93ad6d5b2fdc4d1eeafaaa4c4ae1251a039ec216",
+}
+_OBJECTS = ("bear", "buddha", "cat", "cow", "goblet", "harvest", "pot1", "pot2", "reading")
+_DILIGENT_K = ((3772.07747101073, 0, 305.875), (0, 3759.00543107133, 255.125), (0, 0, 1))
+
+ABOUT = """\
+DiLiGenT (diligent/: bear buddha cat cow goblet harvest pot1 pot2 reading)
+  Boxin Shi, Zhipeng Mo, Zhe Wu, Dinglong Duan, Sai-Kit Yeung, Ping Tan: A Benchmark Dataset and Evaluation for
+  Non-Lambertian and Uncalibrated Photometric Stereo, CVPR 2016.
+  Home:    https://sites.google.com/site/photometricstereodata/single
+  Licence: its authors offer it for research; read the terms on that page before any other use.
+  Here:    ground-truth normals (16-bit PNG, frame opengl), masks, intrinsics and depths in mm as bundled with BiNI,
+           https://github.com/xucao-42/bilateral_normal_integration, folder data/Fig7_diligent
+           (that repository's code is GPL-3.0; nothing of it is used or copied here).
+  `quotientgraph data fetch FOLDER` gets these files, each by its hash where it is known here.
+
+Example scenes of the component paper (scenes/: bedroom wedding_cake)
+  Home:    https://github.com/francescomilano172/normal_integration_continuous_components, folder example_data
+  bedroom: rendered from the mesh "Cozy modern bedroom" by dylanheyes, CC BY 4.0; 608×512, depth in its own unit.
+  wedding_cake: normals predicted by DSINE on a photograph by cara fealy choate; no true depth.
+  Not fetched: they need converting to normals.npz (key `normals`, frame opengl) and depth_gt.npz (key `depth_gt`).
+
+Built-in scenes (scene:NAME): analytic, exact normals and depth, part of this package, no licence question.
+
+Layouts that `bench` reads: a folder with normal_map.png (BiNI), normals.npz or Normal_gt.mat (DiLiGenT), and beside it
+mask.png, K.txt and, for errors, depth_gt.npz; or a folder of such folders.
+"""
+
+
+@dataclass(frozen=True)
+class Known:
+    """A file that the tables were made with."""
+
+    path: str
+    bytes: int
+    sha256: str
+
+
+def known_files() -> list[Known]:
+    """Files whose hash is known."""
+    text = resources.files(__package__).joinpath("files.csv").read_text()
+    return [Known(row["path"], int(row["bytes"]), row["sha256"]) for row in csv.DictReader(text.splitlines())]
+
+
+def check(folder: Path) -> list[tuple[str, str]]:
+    """(path, state) of every known file under `folder`: "ok", "missing", "other size" or "other content"."""
+    out = []
+    for known in known_files():
+        path = folder / known.path
+        if not path.is_file():
+            state = "missing"
+        elif path.name == "K.txt":
+            state = "ok" if _same_camera(path, known) else "other content"
+        elif path.stat().st_size != known.bytes:
+            state = "other size"
+        else:
+            state = "ok" if _digest(path) == known.sha256 else "other content"
+        out.append((known.path, state))
+    return out
+
+
+def fetch(folder: Path) -> list[Path]:
+    """Download DiLiGenT's files into `folder`/diligent, skipping what is there; each is held to its hash if known."""
+    try:
+        import pooch
+    except ImportError:
+        raise ValueError(f"fetching needs pooch; install it with: {INSTALL}") from None
+    hashes = {known.path: known.sha256 for known in known_files()}
+    out = []
+    for name in _OBJECTS:
+        place = folder / "diligent" / name
+        for file, commit in _COMMIT.items():
+            known = hashes.get(f"diligent/{name}/{file}")
+            url = f"{_BINI}/{commit}/data/Fig7_diligent/{name}/{file}"
+            out.append(Path(pooch.retrieve(url, f"sha256:{known}" if known else None, file, place)))
+        if not (place / "K.txt").exists():
+            rows = "\n".join(" ".join(f"{value:.18e}" for value in row) for row in _DILIGENT_K)
+            (place / "K.txt").write_text(rows + "\n")
+    return out
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of the command."""
+    parser.add_argument("action", nargs="?", choices=["explain", "check", "fetch"], default="explain")
+    parser.add_argument("folder", nargs="?", type=Path, help=f"where the data are or shall be; default ${HOME}")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command; 1 if files are missing or differ, 2 if it cannot be done."""
+    if args.action == "explain":
+        sys.stdout.write(ABOUT)
+        return 0
+    folder = args.folder or (Path(os.environ[HOME]) if os.environ.get(HOME) else None)
+    if folder is None:
+        sys.stderr.write(f"data: name a folder, or set {HOME}\n")
+        return 2
+    if args.action == "fetch":
+        try:
+            for path in fetch(folder):
+                sys.stdout.write(f"{path}\n")
+        except (ValueError, OSError) as error:
+            sys.stderr.write(f"data: {error}\n")
+            return 2
+    states = check(folder)
+    for path, state in states:
+        sys.stdout.write(f"{state:14s} {path}\n")
+    bad = sum(state != "ok" for _, state in states)
+    sys.stdout.write(f"{len(states) - bad} of {len(states)} known files are in {folder}\n")
+    return 1 if bad else 0
+
+
+def _same_camera(path: Path, known: Known) -> bool:
+    if _digest(path) == known.sha256:
+        return True
+    try:
+        numbers = [float(word) for word in path.read_text().split()]
+    except (ValueError, UnicodeDecodeError):
+        return False
+    expected = [value for row in _DILIGENT_K for value in row]
+    close = len(numbers) == 9 and all(abs(a - b) < 1e-6 for a, b in zip(numbers, expected))
+    return close and known.path.startswith("diligent/")
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
