@@ -10,9 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .jit import kernel
+from .jit import kernel, prange
 from .ordering import minimum_degree
 from .system import Pattern
+
+_PARTS = 4  # into which independent rows are sorted; fixed, so that results do not depend on the number of threads
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,9 @@ class Analysis:
         Non-zero columns of each row of L, in the order of elimination.
     slot : (nnz,) int64
         Where each entry of `pattern` lies in the columns' storage.
+    schedule, part : (n,) int32, (n_parts + 2,) int64
+        Rows of L sorted into parts that do not depend on each other, schedule[part[i]:part[i+1]], and last those that
+        depend on several parts.
     """
 
     order: np.ndarray
@@ -43,6 +48,8 @@ class Analysis:
     pattern_start: np.ndarray
     pattern: np.ndarray
     slot: np.ndarray
+    schedule: np.ndarray
+    part: np.ndarray
 
     @property
     def n_nonzeros(self) -> int:
@@ -77,7 +84,7 @@ def factorise(pattern: Pattern, weight: np.ndarray, ground: np.ndarray) -> Facto
     diagonal = np.bincount(pattern.tail, weight, pattern.n) + np.bincount(pattern.head, weight, pattern.n) + ground
     _factorise(
         a.row_start, a.row_column, a.row_pair, a.start, a.rows, a.pattern_start, a.pattern, a.slot,
-        weight, diagonal[a.order], values, pivots,
+        a.schedule, a.part, weight, diagonal[a.order], values, pivots,
     )  # fmt: skip
     return Factor(a, values, pivots)
 
@@ -102,7 +109,9 @@ def _analyse(pattern: Pattern) -> Analysis:
     _row_patterns(row_start, row_column, parent, pattern_start, columns, start)
     rows, slot = np.empty(len(columns), dtype=np.int32), np.empty(len(columns), dtype=np.int64)
     _column_slots(pattern_start, columns, start, rows, slot)
-    return Analysis(order, row_start, row_column, row_pair, start, rows, pattern_start, columns, slot)
+    schedule, part = np.empty(n, dtype=np.int32), np.zeros(_PARTS + 2, dtype=np.int64)
+    _schedule(parent, pattern_start, columns, start, slot, schedule, part)
+    return Analysis(order, row_start, row_column, row_pair, start, rows, pattern_start, columns, slot, schedule, part)
 
 
 @kernel
@@ -162,14 +171,52 @@ def _column_slots(pattern_start, columns, start, rows, slot):
             cursor[j] += 1
 
 
-@kernel(fastmath=True)
-def _factorise(
-    row_start, row_column, row_pair, start, rows, pattern_start, pattern, slot, weight, diagonal, values, pivots
-):
-    """Up-looking: row k of L from the rows above it."""
-    n = len(pivots)
-    y = np.zeros(n)
+@kernel
+def _schedule(parent, pattern_start, columns, start, slot, schedule, part):
+    """Cut the elimination tree into subtrees of little work each, and deal them out to the parts."""
+    n, n_parts = len(parent), len(part) - 2
+    work = np.empty(n)
     for k in range(n):
+        work[k] = 1.0
+        for e in range(pattern_start[k], pattern_start[k + 1]):
+            work[k] += 1.0 + slot[e] - start[columns[e]]
+    below = work.copy()
+    total = 0.0
+    for k in range(n):
+        total += work[k]
+        if parent[k] >= 0:
+            below[parent[k]] += below[k]
+    # Parents come after their children: going down, a node belongs to the part of its parent unless that is too large.
+    limit = total / (4 * n_parts)
+    load = np.zeros(n_parts)
+    owner = np.full(n, n_parts, dtype=np.int32)
+    for k in range(n - 1, -1, -1):
+        if parent[k] >= 0 and owner[parent[k]] < n_parts:
+            owner[k] = owner[parent[k]]
+        elif below[k] <= limit:
+            least = 0
+            for i in range(1, n_parts):
+                if load[i] < load[least]:
+                    least = i
+            owner[k] = least
+            load[least] += below[k]
+    for k in range(n):
+        part[owner[k] + 1] += 1
+    for i in range(n_parts + 1):
+        part[i + 1] += part[i]
+    cursor = part[:-1].copy()
+    for k in range(n):
+        schedule[cursor[owner[k]]] = k
+        cursor[owner[k]] += 1
+
+
+@kernel(fastmath=True)
+def _factor_rows(
+    row_start, row_column, row_pair, start, rows, pattern_start, pattern, slot, todo, weight, diagonal, values, pivots
+):
+    """Up-looking: each row of L from the rows above it."""
+    y = np.zeros(len(pivots))
+    for k in todo:
         for e in range(row_start[k], row_start[k + 1]):
             y[row_column[e]] -= weight[row_pair[e]]
         pivot = diagonal[k]
@@ -184,6 +231,22 @@ def _factorise(
             values[s] = scaled
             pivot -= scaled * value
         pivots[k] = pivot
+
+
+@kernel(parallel=True)
+def _factorise(
+    row_start, row_column, row_pair, start, rows, pattern_start, pattern, slot, schedule, part, weight, diagonal,
+    values, pivots,
+):  # fmt: skip
+    for i in prange(len(part) - 2):
+        _factor_rows(
+            row_start, row_column, row_pair, start, rows, pattern_start, pattern, slot,
+            schedule[part[i] : part[i + 1]], weight, diagonal, values, pivots,
+        )  # fmt: skip
+    _factor_rows(
+        row_start, row_column, row_pair, start, rows, pattern_start, pattern, slot,
+        schedule[part[-2] :], weight, diagonal, values, pivots,
+    )  # fmt: skip
 
 
 @kernel

@@ -54,6 +54,8 @@ class CupyCG(IterativeOptions):
             raise ValueError(f"preconditioner={self.preconditioner!r} is not known; use {', '.join(PRECONDITIONERS)}")
 
     def solve(self, system: LaplacianSystem) -> Solution:
+        if system.settled:
+            return system.nothing()
         here = array_namespace(system.weight)
         there = system.to(here if here is not np else namespace(self.device))
         x, iterations = conjugate_gradients(
@@ -76,14 +78,18 @@ def conjugate_gradients(
         if iteration % _CHECK_EVERY == 0 and float(r @ r) <= goal:
             return x, iteration
         q = matrix @ p
-        pq = p @ q
-        alpha = xp.where(pq > 0, rz / xp.where(pq > 0, pq, 1.0), 0.0)
+        alpha = _ratio(xp, rz, p @ q)
         x += alpha * p
         r -= alpha * q
         z = precondition(r)
         before, rz = rz, r @ z
-        p = z + xp.where(before > 0, rz / xp.where(before > 0, before, 1.0), 0.0) * p
+        p = z + _ratio(xp, rz, before) * p
     return x, maxiter
+
+
+def _ratio(xp: Any, a: Any, b: Any) -> Any:
+    """a/b; zero once b is too small to divide by, so that steps after the solution is reached change nothing."""
+    return xp.where(b > 1e-290, a / xp.where(b > 1e-290, b, 1.0), 0.0)
 
 
 def jacobi(system: LaplacianSystem) -> Callable[[Any], Any]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from .cholesky import factorise
 from .system import LaplacianSystem, Solution
 
@@ -33,9 +31,9 @@ class Direct:
             raise ValueError(f"rtol={self.rtol} must lie between 0 and 1")
 
     def solve(self, system: LaplacianSystem) -> Solution:
+        if system.settled:
+            return system.nothing()
         rhs = system.rhs
-        if not rhs.any():
-            return Solution(np.zeros(system.n), True, 1, 0.0)
         factor = factorise(system.pattern, system.weight, system.ground)
         x = factor.solve(rhs)
         residual = system.residual(x)

@@ -22,9 +22,11 @@ class NumbaCG(IterativeOptions):
     """Jacobi-preconditioned CG. Sums are taken over fixed blocks, so the result does not depend on the threads."""
 
     def solve(self, system: LaplacianSystem) -> Solution:
+        if system.settled:
+            return system.nothing()
         start, neighbour, pair = system.pattern.adjacency
         weight, diagonal, rhs = system.weight[pair], system.diagonal, system.rhs
-        x, iterations, residual = np.zeros(system.n), 0, 1.0 if rhs.any() else 0.0
+        x, iterations, residual = np.zeros(system.n), 0, 1.0
         # The residual that CG updates drifts from the true one; while that is too large, CG goes on from x.
         while residual > self.rtol and iterations < self.maxiter:
             left = rhs - system.apply(x)

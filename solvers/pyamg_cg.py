@@ -52,10 +52,9 @@ class PyamgCG(IterativeOptions):
             raise ValueError(f"patience={self.patience} must be at least 1")
 
     def solve(self, system: LaplacianSystem) -> Solution:
-        x = np.zeros(system.n)
-        if not system.rhs.any():
-            return Solution(x, True, 0, 0.0)
-        iterations, residual = 0, 1.0
+        if system.settled:
+            return system.nothing()
+        x, iterations, residual = np.zeros(system.n), 0, 1.0
         kept = system.pattern.memo.get(self._key)
         if kept is not None:
             preconditioner, when_new = kept
@@ -63,9 +62,7 @@ class PyamgCG(IterativeOptions):
             x, iterations, residual = conjugate_gradients(system, x, preconditioner, self.rtol, limit)
         if residual > self.rtol and iterations < self.maxiter:
             preconditioner = self._hierarchy(system)
-            x, more, residual = conjugate_gradients(
-                system, x, preconditioner, self.rtol, self.maxiter - iterations
-            )
+            x, more, residual = conjugate_gradients(system, x, preconditioner, self.rtol, self.maxiter - iterations)
             system.pattern.memo[self._key] = preconditioner, more
             iterations += more
         return Solution(system.centred(x), residual <= self.rtol, iterations, residual)

@@ -24,6 +24,8 @@ class ScipyCG(IterativeOptions):
     def solve(self, system: LaplacianSystem) -> Solution:
         from scipy.sparse import diags_array
 
+        if system.settled:
+            return system.nothing()
         diagonal = system.diagonal
         inverse = np.divide(1.0, diagonal, out=np.ones_like(diagonal), where=diagonal > 0)
         x, iterations, residual = conjugate_gradients(
@@ -50,9 +52,7 @@ def conjugate_gradients(
     residual = system.residual(x)
     while residual > rtol and iterations < maxiter:
         before = iterations
-        x, _ = cg(
-            matrix, rhs, x, rtol=0.9 * rtol, maxiter=maxiter - iterations, M=preconditioner, callback=count
-        )
+        x, _ = cg(matrix, rhs, x, rtol=0.9 * rtol, maxiter=maxiter - iterations, M=preconditioner, callback=count)
         residual = system.residual(x)
         if iterations == before:
             break

@@ -144,7 +144,8 @@ class LaplacianSystem:
         weight, target = np.asarray(weight, dtype=np.float64), np.asarray(target, dtype=np.float64)
         if not len(tail) == len(head) == len(weight) == len(target):
             raise ValueError(
-                f"tail, head, weight, target must be equally long, got {len(tail)}, {len(head)}, {len(weight)}, {len(target)}"
+                "tail, head, weight, target must be equally long, "
+                f"got {len(tail)}, {len(head)}, {len(weight)}, {len(target)}"
             )
         if len(tail) and (min(tail.min(), head.min()) < 0 or max(tail.max(), head.max()) >= n):
             raise ValueError(f"tail and head must lie in [0, {n})")
@@ -208,7 +209,7 @@ class LaplacianSystem:
         """Values of L in the order of `Pattern.csr`."""
         xp, pair = array_namespace(self.weight), self.pattern.csr[2]
         values = xp.concatenate([-self.weight, xp.zeros(1)])[pair]
-        values[pair == self.pattern.n_pairs] = self.diagonal
+        values[xp.flatnonzero(pair == self.pattern.n_pairs)] = self.diagonal
         return values
 
     @property
@@ -228,10 +229,25 @@ class LaplacianSystem:
         apply_laplacian(*p.adjacency, self.weight, np.ravel(x).astype(np.float64, copy=False), out)
         return out
 
+    @cached_property
+    def noise(self) -> float:
+        """Size of what rounding leaves of b where the flows cancel: a residual below it means nothing."""
+        p, gross = self.pattern, abs(self.flow)
+        return 1e-14 * norm(sums(p.tail, gross, p.n) + sums(p.head, gross, p.n))
+
     def residual(self, x: np.ndarray) -> float:
-        """‖b − L x‖ / ‖b‖; zero when b is."""
-        size = norm(self.rhs)
-        return norm(self.rhs - self.apply(x)) / size if size > 0 else 0.0
+        """‖b − L x‖ / ‖b‖; zero where the numerator is but rounding."""
+        left = norm(self.rhs - self.apply(x))
+        return 0.0 if left <= self.noise else left / norm(self.rhs)
+
+    @cached_property
+    def settled(self) -> bool:
+        """Whether b is zero, or nothing but rounding: x = 0 is the solution then."""
+        return norm(self.rhs) <= self.noise
+
+    def nothing(self) -> Solution:
+        """The solution of a settled system."""
+        return Solution(array_namespace(self.weight).zeros(self.n), True, 0, 0.0)
 
     @cached_property
     def pieces(self) -> np.ndarray:
@@ -289,9 +305,9 @@ class Solution:
     converged : bool
         Whether the backend's own tolerance was reached.
     iterations : int
-        1 for a direct solve.
+        1 for a direct solve, 0 if there was nothing to do.
     residual : float
-        ‖b − L x‖ / ‖b‖.
+        ‖b − L x‖ / ‖b‖; zero where the numerator is but rounding (`LaplacianSystem.residual`).
     """
 
     x: np.ndarray

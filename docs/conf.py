@@ -1,0 +1,47 @@
+"""Configuration of Sphinx: python -m sphinx -W docs docs/_build"""
+
+import importlib.metadata
+import re
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+project = "quotientgraph"
+author = "The quotientgraph developers"
+copyright = "The quotientgraph developers, MIT licence"
+try:
+    release = importlib.metadata.version("quotientgraph")
+except importlib.metadata.PackageNotFoundError:
+    release = "source tree"
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+]
+source_suffix = {".md": "markdown"}
+exclude_patterns = ["_build"]
+html_theme = "furo"
+html_title = "quotientgraph"
+
+myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+autodoc_default_options = {"members": True, "member-order": "bysource", "show-inheritance": False}
+autodoc_typehints = "none"  # types stand in the signatures' docstrings, with shapes
+autodoc_mock_imports = ["cupy", "cupyx"]
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_use_ivar = True
+
+
+def _keep_bars(app, what, name, obj, options, lines):
+    """Docstrings write |x| for an absolute value, which reStructuredText would take for a substitution."""
+    lines[:] = [line if ">>>" in line else re.sub(r"(?<!\\)\|(?=\S)([^|`]+?)\|", r"\\|\1\\|", line) for line in lines]
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", _keep_bars)

@@ -1,0 +1,133 @@
+"""The table of speed: how long a reconstruction takes, as a multiple of a fixed piece of work of the same size.
+
+Machines differ and are busy; a ratio survives that better than seconds. The unit Y(h, w) is what a user in a hurry would
+run instead: a Frankot-Chellappa integration of a gradient field of that size, float64, on one core, measured in the same
+process. The goals are this project's own.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from .cases import Case
+from .measure import Job, Record
+from .tables import Entry, Table, in_diligent, register
+
+_DILIGENT = {"angle": 3.5}
+_LARGE = {"angle": 2.0, "merge_every": 5, "max_iterations": 15}
+_SHAPES = ("512x608", "1024x1216", "2048x2432", "4096x4096")
+
+# goal in units of Y; bytes a pixel in brackets where memory has a goal too
+_GOALS = {"DiLiGenT objects, sum": 36.0, "bedroom": 30.0, "textured_room": 50.0, "occlusions 4096x4096": 30.0}
+_MEMORY_GOAL = 250.0
+_COLD_GOAL, _IMPORT_GOAL, _EXPONENT_GOAL = 12.0, 0.4, 1.1
+
+
+@cache
+def yardstick(height: int, width: int) -> float:
+    """Seconds of one Frankot-Chellappa integration of that size, best of five."""
+    from scipy import fft
+
+    p, q = np.random.default_rng(0).standard_normal((2, height, width))
+    best = np.inf
+    for _ in range(5):
+        began = time.perf_counter()
+        u = 2j * np.pi * fft.fftfreq(width)
+        v = 2j * np.pi * fft.fftfreq(height)[:, None]
+        power = (u * u + v * v).real
+        power[0, 0] = 1.0
+        spectrum = (u * fft.fft2(p) + v * fft.fft2(q)) / power
+        spectrum[0, 0] = 0.0
+        fft.ifft2(spectrum).real.sum()
+        best = min(best, time.perf_counter() - began)
+    return float(best)
+
+
+def _jobs(cases: list[Case]) -> list[Job]:
+    own = [Job(case, "components", _DILIGENT if in_diligent(case) else _LARGE, repeat=5) for case in cases]
+    room = Case("textured_room", "scene:textured_room?shape=1024x1216", "opencv")
+    growth = [Case(f"occlusions {shape}", f"scene:occlusions?shape={shape}", "opencv") for shape in _SHAPES]
+    return [*own, Job(room, "components", _LARGE, repeat=3), *(Job(case, "components", _LARGE) for case in growth)]
+
+
+def _entries(records: list[Record]) -> list[Entry]:
+    out: list[Entry] = []
+    done = [record for record in records if record["status"] == "ok"]
+    objects = [record for record in done if in_diligent(Case(**record["case"]))]
+    rest = [record for record in done if record not in objects]
+    if objects:
+        total = sum(record["seconds"] / yardstick(*_shape(record)) for record in objects)
+        out += _row("DiLiGenT objects, sum", total, sum(record["seconds"] for record in objects))
+        out += [entry for record in objects for entry in _profile(record)]
+    for record in rest:
+        name = record["case"]["name"]
+        out += _row(name, record["seconds"] / yardstick(*_shape(record)), record["seconds"])
+        out += _profile(record)
+    grown = [(record["pixels"], record["seconds"]) for record in rest if record["case"]["name"].startswith("occlusions")]
+    if len(grown) > 2:
+        from .plots import fitted_exponent
+
+        x, y = np.array(grown, dtype=float).T
+        out.append(Entry("growth", "exponent of seconds against pixels", "measured", fitted_exponent(x, y)))
+        out.append(Entry("growth", "exponent of seconds against pixels", "goal", _EXPONENT_GOAL))
+    out += _start_up()
+    return out + [
+        Entry("time", record["case"]["name"], "units of Y", None, failed=record["error"])
+        for record in records
+        if record["status"] != "ok"
+    ]
+
+
+def _row(name: str, ratio: float, seconds: float) -> list[Entry]:
+    out = [Entry("time", name, "units of Y", ratio), Entry("time", name, "seconds", seconds)]
+    goal = _GOALS.get(name)
+    return [*out, Entry("time", name, "goal, units of Y", goal)] if goal else out
+
+
+def _profile(record: Record) -> list[Entry]:
+    name = record["case"]["name"]
+    out = [Entry("milliseconds by stage", name, stage, 1e3 * s) for stage, s in record["stages"].items()]
+    out.append(Entry("memory", name, "peak bytes a pixel", record["peak_bytes"] / record["pixels"]))
+    if name.endswith("4096x4096"):
+        out.append(Entry("memory", name, "goal", _MEMORY_GOAL))
+    return out
+
+
+def _start_up() -> list[Entry]:
+    """Importing with warm caches, and the demo with none, each in a process of its own."""
+    warm = min(_seconds("import quotientgraph") for _ in range(3)) - min(_seconds("import sys") for _ in range(3))
+    return [
+        Entry("start, seconds", "import, warm", "measured", warm),
+        Entry("start, seconds", "import, warm", "goal", _IMPORT_GOAL),
+        Entry("start, seconds", "demo, nothing compiled yet", "measured", _cold_demo()),
+        Entry("start, seconds", "demo, nothing compiled yet", "goal", _COLD_GOAL),
+    ]
+
+
+def _seconds(code: str, **options: Any) -> float:
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, **options)
+    return time.perf_counter() - began
+
+
+def _cold_demo() -> float:
+    import os
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "NUMBA_CACHE_DIR": os.path.join(folder, "cache")}
+        code = f"import sys; from quotientgraph.cli import main; sys.exit(main(['demo', '-o', {folder + '/out'!r}]))"
+        return _seconds(code, env=environment)
+
+
+def _shape(record: Record) -> tuple[int, int]:
+    return Case(**record["case"]).maps.normals.shape[:2]
+
+
+register("speed", Table("Speed, two cores", _jobs, _entries, note="Y: one FFT integration of that size, in this process"))

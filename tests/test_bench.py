@@ -1,0 +1,293 @@
+"""The laboratory: cells are measured, remembered, compared with the paper; failures stay in their cell."""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from quotientgraph import bench
+from quotientgraph.bench import METRICS, Job, Journal, data, find, measure, show
+from quotientgraph.bench import runs as bench_runs
+from quotientgraph.bench.tables import TABLES, Entry, facts, paper_job
+from quotientgraph.integration import METHODS, Method
+
+SHARED = Path(os.environ.get("QUOTIENTGRAPH_DATA", Path(__file__).parents[2] / "shared" / "data"))
+needs_data = pytest.mark.skipif(not (SHARED / "diligent").is_dir(), reason=f"no benchmark data in {SHARED}")
+
+
+def _bench(*arguments):
+    parser = argparse.ArgumentParser()
+    bench.add_arguments(parser)
+    return bench.run(parser.parse_args([str(a) for a in arguments]))
+
+
+@pytest.fixture
+def plane():
+    return find(["scene:plane?shape=16x20"])[0]
+
+
+def test_a_record_holds_what_was_asked(plane):
+    record = measure(Job(plane, "components", {"angle": 3.5}, repeat=3))
+    assert record["status"] == "ok"
+    assert set(METRICS) <= set(record)
+    assert record["components"] == 1
+    assert record["pixels"] == 320
+    assert record["made"] == pytest.approx(0, abs=1e-9)
+    assert record["least_made"] == pytest.approx(0, abs=1e-9)
+    assert record["seconds_low"] <= record["seconds"] <= record["seconds_high"]
+    assert {"graph", "components", "filling", "scales"} <= set(record["stages"])
+    assert record["peak_bytes"] >= 0
+    json.dumps(record)
+
+
+def test_a_failing_method_stays_in_its_cell(plane, tmp_path, monkeypatch):
+    def broken(graph, **settings):
+        raise RuntimeError("no luck")
+
+    monkeypatch.setitem(METHODS, "broken", Method(broken, "always fails"))
+    records = bench_runs.run(
+        [Job(plane, "broken"), Job(plane, "poisson")], Journal(tmp_path / "j.jsonl"), progress=False
+    )
+    assert [record["status"] for record in records] == ["failed", "ok"]
+    assert records[0]["error"] == "RuntimeError: no luck"
+
+
+def test_unknown_settings_fail_in_their_cell(plane):
+    record = measure(Job(plane, "components", {"no_such_setting": 1}))
+    assert record["status"] == "failed"
+    assert "no_such_setting" in record["error"]
+
+
+def test_finished_cells_are_not_redone(plane, tmp_path, monkeypatch):
+    path = tmp_path / "j.jsonl"
+    jobs = [Job(plane, "poisson"), Job(plane, "fft")]
+    bench_runs.run(jobs[:1], Journal(path), progress=False)
+    # A run that was killed while it wrote leaves half a line.
+    with path.open("a") as file:
+        file.write('{"key": "half a li')
+    ran = []
+    monkeypatch.setattr(bench_runs, "measure", lambda job: ran.append(job.method) or measure(job))
+    records = bench_runs.run(jobs, Journal(path), progress=False)
+    assert ran == ["fft"]
+    assert [record["status"] for record in records] == ["ok", "ok"]
+    bench_runs.run(jobs, Journal(path), progress=False)
+    assert ran == ["fft"]
+
+
+def test_failed_cells_and_other_code_are_redone(plane, tmp_path, monkeypatch):
+    journal = Journal(tmp_path / "j.jsonl")
+    job = Job(plane, "poisson")
+    journal.add({**measure(job), "status": "failed", "error": "x"})
+    assert Journal(journal.path).find(job) is None
+    journal.add(measure(job))
+    assert Journal(journal.path).find(job) is not None
+    monkeypatch.setattr("quotientgraph.bench.journal.code_digest", lambda: "another")
+    assert Journal(journal.path).find(job) is None
+    assert Journal(journal.path, any_code=True).find(job) is not None
+
+
+def test_a_killed_run_continues(tmp_path):
+    """Kill a run after its first cells; the next one keeps them."""
+    (tmp_path / "slowly.py").write_text(
+        "import time\n"
+        "from quotientgraph.integration import METHODS, Method\n"
+        "def run(graph):\n"
+        "    time.sleep(0.2)\n"
+        "    return METHODS['fft'].run(graph)\n"
+        "METHODS['slow'] = Method(run, 'takes its time')\n"
+    )
+    script = (
+        "import argparse, sys; from quotientgraph import bench; p = argparse.ArgumentParser(); "
+        "bench.add_arguments(p); sys.exit(bench.run(p.parse_args()))"
+    )
+    scenes = [f"scene:plane?shape=16x{n}" for n in range(10, 22)]
+    options = ["--plugin", "slowly", "--methods", "slow", "--quiet", "--out", "out"]
+    command = [sys.executable, "-c", script, *scenes, *options]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    journal = tmp_path / "out" / "journal.jsonl"
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=tmp_path, env=environment)
+    deadline = time.time() + 120
+    while time.time() < deadline and (not journal.exists() or journal.read_text().count('"status": "ok"') < 3):
+        time.sleep(0.02)
+    process.kill()
+    process.wait()
+    finished = [line for line in journal.read_text().splitlines(keepends=True) if '"status": "ok"' in line]
+    assert 3 <= len(finished) < 12
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+    after = [line for line in journal.read_text().splitlines(keepends=True) if '"status": "ok"' in line]
+    assert after[: len(finished)] == finished
+    assert len({json.loads(line)["key"] for line in after}) == len(after) == 12
+
+
+def test_isolated_cells(plane, tmp_path):
+    journal = Journal(tmp_path / "j.jsonl")
+    [record] = bench_runs.run([Job(plane, "poisson")], journal, isolate=True, progress=False)
+    assert record["status"] == "ok"
+    # A process that dies, and one that takes too long, cost their own cell only.
+    (tmp_path / "deadly.py").write_text(
+        "import os, signal\n"
+        "from quotientgraph.integration import METHODS, Method\n"
+        "METHODS['deadly'] = Method(lambda graph: os.kill(os.getpid(), signal.SIGKILL), 'dies')\n"
+    )
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    try:
+        [dead] = bench_runs.run([Job(plane, "deadly")], journal, isolate=True, plugins=("deadly",), progress=False)
+    finally:
+        del os.environ["PYTHONPATH"]
+    assert "SIGKILL" in dead["error"]
+    [late] = bench_runs.run([Job(plane, "fft")], journal, isolate=True, timeout=0.01, progress=False)
+    assert "stopped after 0.01 s" in late["error"]
+
+
+def test_command_writes_all_formats(tmp_path, capsys):
+    what = ["scene:sphere?shape=24x30", "--methods", "components,fft", "--set", "angle=2,3.5"]
+    status = _bench(*what, "--out", tmp_path, "--quiet", "--plots")
+    assert status == 0
+    text = capsys.readouterr().out
+    assert "components" in text
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert results["machine"]["versions"]["numpy"] == np.__version__
+    assert results["machine"]["threads"]["numba"] >= 1
+    assert len(results["records"]) == 3  # the angle means nothing to fft
+    lines = (tmp_path / "results.csv").read_text().splitlines()
+    assert len(lines) == 4
+    assert (tmp_path / "error-time.png").stat().st_size > 1000
+    assert list(tmp_path.glob("error-map-*.png"))
+
+
+def test_command_says_what_is_wrong(tmp_path, capsys):
+    assert _bench("nowhere", "--out", tmp_path) == 2
+    assert "no such folder" in capsys.readouterr().err
+    assert _bench("scene:plane?shape=8x9", "--methods", "magic", "--out", tmp_path) == 2
+    assert "magic not known" in capsys.readouterr().err
+    assert _bench("scene:plane?shape=8x9", "--table", "main", "--out", tmp_path) == 2
+    assert "no use for" in capsys.readouterr().err
+    assert _bench("scene:plane?shape=8x9", "--set", "angle=-1", "--out", tmp_path, "--quiet") == 1
+    assert "failed: plane shape=8x9 components: ValueError: angle=-1" in capsys.readouterr().out
+
+
+def test_paper_facts():
+    assert len({(f["method"], f["theta_deg"], f["outlier_reweighting"]) for f in facts("table1_diligent")}) == 12
+    assert {"main", "connectivity", "convergence", "reweighting", "components", "merging", "profile", "large"} <= set(
+        TABLES
+    )
+    sizes = {"main": 108, "connectivity": 72, "convergence": 216, "reweighting": 144, "components": 27}
+    nine = [bench.Case(name, name) for name in {f["object"] for f in facts("table1_diligent")}]
+    for name, size in sizes.items():
+        assert len(TABLES[name].jobs(nine)) == size
+    # Cells that tables share are measured once.
+    main = {job.key for job in TABLES["main"].jobs(nine)}
+    assert len(main & {job.key for job in TABLES["convergence"].jobs(nine)}) == 36
+
+
+def test_the_interchanged_rows_of_the_reweighting_table():
+    """The row that is compared with L = 1e-5 has the main table's figures."""
+    case = bench.Case("buddha", "buddha")
+    key = paper_job(case, "3.5").key
+    records = [{"key": key, "case": {"name": "buddha", "source": "buddha", "frame": "opengl"}, "made": 0.11}]
+    [entry] = [e for e in TABLES["reweighting"].entries(records) if e.ours is not None]
+    assert (entry.row, entry.paper) == ("soft L=1e-5, θ 3.5°", 0.11)
+
+
+def test_entries_are_judged_and_shown():
+    near = Entry("MADE, mm", "row", "bear", 0.11, 0.1, "components")
+    far = Entry("MADE, mm", "row", "cat", 0.5, 0.1, "components")
+    gone = Entry("MADE, mm", "row", "cow", None, 0.1, "components", "ValueError: no")
+    assert (near.within, far.within, gone.within) == (True, False, False)
+    assert Entry("seconds", "row", "bear", 1.0, 0.1).within is None
+    plain = show.grid([near, far, gone])
+    assert "!0.500 (0.1)" in plain
+    assert "failed" in plain
+    coloured = show.grid([near, far], colour=True)
+    assert "\x1b[32m+0.010" in coloured
+    assert "\x1b[31m+0.400" in coloured
+    assert "| row" in show.grid([near], markdown=True)
+    assert "components: 1 of 3 cells" in show.summary([near, far, gone])
+    assert show.to_csv([near]).splitlines()[1].startswith('"MADE, mm",row,bear,0.11,0.1,')
+
+
+def test_folders_and_folders_of_folders(tmp_path):
+    normals = np.tile(np.array([0.0, 0.0, 1.0], dtype=np.float32), (6, 7, 1))
+    for name in ("a", "b"):
+        (tmp_path / "set" / name).mkdir(parents=True)
+        np.savez(tmp_path / "set" / name / "normals.npz", normals=normals)
+    assert [case.name for case in find([str(tmp_path / "set")])] == ["a", "b"]
+    assert [case.name for case in find([str(tmp_path)])] == ["a", "b"]
+    [case] = find([str(tmp_path / "set" / "a")])
+    record = measure(Job(case, "poisson"))
+    assert (record["status"], record["made"]) == ("ok", None)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="no normal map"):
+        find([str(tmp_path / "empty")])
+
+
+def test_own_methods_metrics_and_tables(plane, tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(METHODS, "mine", Method(METHODS["poisson"].run, "a copy"))
+    monkeypatch.setitem(METRICS, "steepest", lambda result, maps: float(np.nanmax(result.depth)))
+    table = bench.Table(
+        "Mine",
+        lambda cases: [Job(case, "mine") for case in cases],
+        lambda records: [Entry("steepest", "mine", r["case"]["name"], r["steepest"]) for r in records],
+    )
+    monkeypatch.setitem(TABLES, "mine", table)
+    assert _bench(plane.source, "--table", "mine", "--out", tmp_path, "--quiet") == 0
+    assert "steepest" in capsys.readouterr().out
+
+
+def test_data_helper(tmp_path, capsys, monkeypatch):
+    parser = argparse.ArgumentParser()
+    data.add_arguments(parser)
+    assert data.run(parser.parse_args([])) == 0
+    assert "CC BY 4.0" in capsys.readouterr().out
+    assert data.run(parser.parse_args(["check", str(tmp_path)])) == 1
+    assert "0 of 27 known files" in capsys.readouterr().out
+    monkeypatch.delenv("QUOTIENTGRAPH_DATA", raising=False)
+    assert data.run(parser.parse_args(["check"])) == 2
+    (tmp_path / "diligent" / "bear").mkdir(parents=True)
+    (tmp_path / "diligent" / "bear" / "mask.png").write_bytes(b"x" * 2301)
+    states = dict(data.check(tmp_path))
+    assert states["diligent/bear/mask.png"] == "other content"
+    assert states["diligent/bear/K.txt"] == "missing"
+
+
+@needs_data
+def test_the_local_copy_is_the_one_known():
+    assert {state for _, state in data.check(SHARED)} == {"ok"}
+
+
+@needs_data
+def test_bini_has_its_authors_figures():
+    [case] = find([str(SHARED / "diligent" / "bear")])
+    [entry] = [e for e in TABLES["bini"].entries([measure(Job(case, "bini"))]) if e.quantity == "MADE, mm"]
+    assert entry.within
+
+
+@needs_data
+def test_merging_falls_as_in_the_paper():
+    [case] = find([str(SHARED / "diligent" / "bear")])
+    records = [measure(job) for job in TABLES["merging"].jobs([case])]
+    entries = TABLES["merging"].entries(records)
+    counts = [entry for entry in entries if entry.quantity == "components" and entry.paper]
+    assert len(counts) == 4
+    assert all(entry.within for entry in counts)
+    ends = [entry.ours for entry in entries if entry.quantity == "MADE at the end, mm"]
+    assert abs(ends[0] - ends[1]) < 0.02
+
+
+@needs_data
+@pytest.mark.parametrize("method", ["logdepth", "logdepth-d"])
+def test_logdepth_rows_of_the_main_table(method):
+    cases = find([str(SHARED / "diligent" / name) for name in ("bear", "buddha")])
+    jobs = [j for j in TABLES["main"].jobs(cases) if j.method == method and j.settings["reweighting"] == "soft"]
+    assert len(jobs) == 2
+    entries = TABLES["main"].entries([measure(job) for job in jobs])
+    judged = [entry for entry in entries if entry.within is not None]
+    assert len(judged) == 2
+    assert all(entry.within for entry in judged)

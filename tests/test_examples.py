@@ -1,0 +1,36 @@
+"""Every example runs, and comes to a number that is checked."""
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("[0-9]*.py"))
+
+# example -> what must hold of the names it defines
+CLAIMS = {
+    "01_first_depth": lambda names: names["error"] < 0.02,
+    "02_cameras": lambda names: max(names["errors"].values()) < 1e-12 and len(names["errors"]) == 5,
+    "03_look_at_the_graph": lambda names: (
+        names["net"].number_of_nodes() == names["ig"].vcount() == names["graph"].n_components > 1000
+        and abs(names["torn"][0][2]["residual"]) > 0.1
+    ),
+    "04_merging_levels": lambda names: (
+        names["error"] < 0.002 and [level.n_components for level in names["result"].levels][-1] == 1
+    ),
+}
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_example(path, monkeypatch, tmp_path):
+    """The example runs from any folder, in under 60 lines, and its claim holds."""
+    assert len(path.read_text(encoding="utf-8").splitlines()) < 60
+    monkeypatch.chdir(tmp_path)
+    names = runpy.run_path(str(path), run_name="__main__")
+    assert path.stem in CLAIMS, f"say in CLAIMS what {path.name} comes to"
+    assert CLAIMS[path.stem](names)
+
+
+def test_every_claim_has_its_example():
+    """No claim is left over from an example that is gone."""
+    assert set(CLAIMS) <= {path.stem for path in EXAMPLES}

@@ -1,0 +1,93 @@
+"""Kernels cost nothing until they are called, and work where nothing can be cached."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import quotientgraph
+import solvers
+from solvers.jit import Kernel, kernel
+
+HEAVY = ["numba", "igraph", "networkx", "scipy.sparse", "matplotlib", "trimesh", "imagecodecs", "tqdm"]
+
+
+def run(code, **environment):
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **environment}, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_importing_is_light():
+    """`import quotientgraph, solvers` loads no heavy package: neither compiler, nor graphs, nor image formats."""
+    code = f"import sys, quotientgraph, solvers; print([m for m in {HEAVY} if m in sys.modules])"
+    assert run(code).strip() == "[]"
+
+
+def test_importing_is_fast():
+    """A warm import of quotientgraph takes less than a second, of processor time so that a busy machine may test it."""
+    code = "import time; t = time.process_time(); import quotientgraph; print(time.process_time() - t)"
+    run(code)
+    assert min(float(run(code)) for _ in range(3)) < 1.0
+
+
+def test_a_kernel_compiles_at_its_first_call():
+    """Declaring does nothing; calling compiles once."""
+
+    @kernel
+    def add(a, b):
+        return a + b
+
+    assert isinstance(add, Kernel)
+    assert add._compiled is None
+    assert add(2, 3) == 5
+    compiled = add._compiled
+    assert add(2.5, 3) == 5.5
+    assert add._compiled is compiled
+
+
+def test_kernels_call_each_other():
+    """A kernel may use another kernel and `prange`."""
+    from solvers.system import _number, connected_labels
+
+    np.testing.assert_array_equal(connected_labels(4, np.array([0, 2]), np.array([1, 3])), [0, 0, 1, 1])
+    assert isinstance(_number, Kernel)
+    assert kernel(parallel=True)(lambda x: x).options == {"parallel": True}
+
+
+def test_without_a_place_for_the_cache_kernels_still_compile():
+    """Numba refuses `cache=True` for code that has no file beside which to cache; the kernel compiles without it."""
+    import numba
+
+    scope = {}
+    exec(compile("def double(x):\n    return 2 * x\n", "/nowhere/at/all.py", "exec"), scope)
+    with pytest.raises(RuntimeError, match="cannot cache"):
+        numba.njit(scope["double"], cache=True)
+    assert kernel(scope["double"])(21) == 42
+
+
+def test_a_read_only_installation_without_a_home(tmp_path):
+    """With package and home folders where nothing can be written, integration works."""
+    for package in (quotientgraph, solvers):
+        folder = Path(package.__file__).parent
+        shutil.copytree(folder, tmp_path / folder.name, ignore=shutil.ignore_patterns("__pycache__"))
+        # A file where the cache folder would be stops root as well, whom permissions do not.
+        for inner in [tmp_path / folder.name, *(p for p in (tmp_path / folder.name).rglob("*") if p.is_dir())]:
+            (inner / "__pycache__").touch()
+    nowhere = tmp_path / "home"
+    nowhere.touch()
+    code = (
+        "import numpy as np, quotientgraph as q;"
+        "print(q.__file__, q.integrate(np.tile([0.3, 0.1, 0.9], (5, 6, 1))).converged)"
+    )
+    environment = {"HOME": str(nowhere), "XDG_CACHE_HOME": str(nowhere), "NUMBA_CACHE_DIR": ""}
+    out = run(
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); sys.dont_write_bytecode = True; {code}", **environment
+    )
+    assert out.split() == [str(tmp_path / "quotientgraph" / "__init__.py"), "True"]
