@@ -127,7 +127,9 @@ def table(rows):
     for case in cases:
         found = {r["backend"]: float(r["ratio"]) for r in rows if (r["object"], r["angle"], r["unknowns"]) == case}
         values = " | ".join(f"{found[name]:.2f}" for name in names)
-        lines.append(f"| {case[0]}, {'one component a pixel' if case[1] == 'none' else f'θ = {case[1]}°'} | {case[2]} | {values} |")
+        lines.append(
+            f"| {case[0]}, {'one component a pixel' if case[1] == 'none' else f'θ = {case[1]}°'} | {case[2]} | {values} |"
+        )
     return "\n".join(lines)
 
 

@@ -12,6 +12,15 @@ from solvers.system import connected_labels
 
 from .pixelgraph import PixelGraph
 
+# Bounds of the angle that is chosen by noise. Below 2° nothing is gained; 20° is a coarse surface even under much noise.
+_LEAST_ANGLE, _LARGEST_ANGLE = 2.0, 20.0
+
+# A normal that turns this many times faster than is usual nearby does not turn: two surfaces meet there. Steps below
+# `_UNDOUBTED` degrees are not judged: 8-bit normals on a plane are all equal but for such steps.
+_UNUSUAL = 6.0
+_UNDOUBTED = 1.0
+_TILE = 8  # pixels a side: what "nearby" means
+
 # Building an igraph object takes 0.3 µs an edge and more, union-find 0.01; beyond this many edges "auto" uses the latter.
 _IGRAPH_LIMIT = 20_000
 
@@ -21,6 +30,41 @@ def similar_edges(graph: PixelGraph, angle: float | None) -> np.ndarray:
     out = np.zeros(graph.n_edges, dtype=bool)
     if angle is not None:
         _similar(graph.map.normals, graph.tail, graph.head, np.cos(np.radians(angle)), out)
+    return out
+
+
+def suitable_angle(graph: PixelGraph) -> float:
+    """θ_c in degrees that suits the noise of a normal map: twice its standard deviation, 2 or more.
+
+    Noise shows in how far a normal is from the mean of its two neighbours in the row, which curvature hardly changes; the
+    lower quartile of that is taken, because texture and discontinuities make it large in some places only. Of noise alone,
+    independent at each pixel, it would be 1.31 standard deviations.
+    """
+    index = graph.map.index
+    left, centre, right = (index[:, k : index.shape[1] - 2 + k].ravel() for k in range(3))
+    whole = np.flatnonzero((left >= 0) & (centre >= 0) & (right >= 0))
+    if not len(whole):
+        return _LEAST_ANGLE
+    whole = whole[:: max(1, len(whole) // 100_000)]
+    n = graph.map.normals
+    bend = np.linalg.norm(n[left[whole]] - 2 * n[centre[whole]] + n[right[whole]], axis=1)
+    noise = np.degrees(np.percentile(bend, 25)) / 1.31
+    return float(np.clip(2 * noise, _LEAST_ANGLE, _LARGEST_ANGLE))
+
+
+def steady_edges(graph: PixelGraph, angle: float | None) -> np.ndarray:
+    """(n_edges,) bool: edges along which the surface surely goes on.
+
+    Their normals differ by less than `angle` degrees (None: any angle), and not by more than six times the median of
+    the tile of 8×8 pixels around either end.
+    """
+    height, width = graph.map.shape
+    across = -(-width // _TILE)
+    limit = 2 * np.sin(np.radians(180 if angle is None else angle) / 2)
+    least = 2 * np.sin(np.radians(_UNDOUBTED) / 2)
+    out = np.empty(graph.n_edges, dtype=bool)
+    median = np.empty(across * -(-height // _TILE))
+    _steady(graph.map.normals, graph.map.position, width, across, graph.tail, graph.head, limit, least, median, out)
     return out
 
 
@@ -82,3 +126,30 @@ def _similar(normals, tail, head, cosine, out):
         a, b = tail[e], head[e]
         dot = normals[a, 0] * normals[b, 0] + normals[a, 1] * normals[b, 1] + normals[a, 2] * normals[b, 2]
         out[e] = dot > cosine
+
+
+@kernel
+def _steady(normals, position, width, across, tail, head, limit, least, median, out):
+    """Chords between unit normals stand for angles; medians come from a histogram of each tile, up to where `limit` rules."""
+    n_bins = 32
+    scale = n_bins * _UNUSUAL / limit
+    count = np.zeros((len(median), n_bins + 1), dtype=np.int32)
+    chord = np.empty(len(tail), dtype=np.float32)
+    tile = np.empty(len(position), dtype=np.int32)
+    for i in range(len(position)):
+        tile[i] = (position[i] // width // _TILE) * across + position[i] % width // _TILE
+    for e in range(len(tail)):
+        a, b = tail[e], head[e]
+        x, y, z = normals[a, 0] - normals[b, 0], normals[a, 1] - normals[b, 1], normals[a, 2] - normals[b, 2]
+        chord[e] = np.sqrt(x * x + y * y + z * z)
+        count[tile[a], min(n_bins, int(chord[e] * scale))] += 1
+    for t in range(len(median)):
+        left = count[t].sum() // 2
+        k = 0
+        while k < n_bins and left >= count[t, k]:
+            left -= count[t, k]
+            k += 1
+        median[t] = (k + 1) / scale
+    for e in range(len(tail)):
+        usual = max(median[tile[tail[e]]], median[tile[head[e]]])
+        out[e] = chord[e] < min(limit, max(least, _UNUSUAL * usual))

@@ -7,7 +7,9 @@ equations', times the outlier weight:
 - bilateral (BiNI): γ_a² σ_k(γ_a²((φ_−b − φ_a)² − (φ_b − φ_a)²)) for the equation of a, where −b is the pixel beyond a as
   seen from b, and likewise for b; ½γ² where there is no such pixel;
 - outlier reweighting, soft: 1/(1 + (|χ|/√(LU))^q) with q such that |χ| = L gives σ(4) ≈ 0.98 and |χ| = U σ(−4) ≈ 0.02;
-  hard: 1 below U, else 0; none: 1.
+  hard: 1 below U, else 0; none: 1;
+- slack: where two planes meet in a crease, its place between the two pixels is unknown, and with it χ, within an
+  interval (`quotientgraph.contact`). Only what χ exceeds it by counts in full; inside, a tenth.
 
 `CutEdges` holds what these formulas need per cut edge, grouped by pair of components, so that each iteration is one pass
 over consecutive memory. `pair_terms` is that pass; it exists as a Numba kernel for the CPU and as expressions over an
@@ -29,6 +31,7 @@ from solvers.system import Pattern
 from .quotient import QuotientGraph
 
 SHARPNESS = 2.0  # k of the bilateral sigmoid
+INSIDE = 0.1  # how much a residual counts within the slack of its edge
 SOFT, HARD, NONE = 0, 1, 2
 KINDS = {"soft": SOFT, "hard": HARD, "none": NONE}
 
@@ -108,6 +111,8 @@ class CutEdges:
         γ² of a and of b.
     unit : (n_cut,) float64
         What a residual is multiplied by before it is compared with the outlier thresholds.
+    slack : (2, n_cut) float64 or None
+        Residuals ≤ 0 and ≥ 0 between which an edge is content; None: at 0 only, as in the paper.
     """
 
     pattern: Pattern
@@ -120,6 +125,7 @@ class CutEdges:
     beyond_component: Any
     gamma_squared: Any
     unit: Any
+    slack: Any = None
 
     @classmethod
     def from_graph(cls, graph: QuotientGraph, potential: np.ndarray, natural: bool = True) -> CutEdges:
@@ -154,7 +160,8 @@ class CutEdges:
         """The same with all arrays in the namespace `xp`."""
         if xp is array_namespace(self.start):
             return self
-        arrays = {f.name: to_device(getattr(self, f.name), xp) for f in fields(self) if f.name != "pattern"}
+        arrays = {f.name: to_device(getattr(self, f.name), xp) for f in fields(self) if f.name not in ("pattern", "slack")}
+        arrays["slack"] = None if self.slack is None else to_device(self.slack, xp)
         if self.residual is self.residual_back:
             arrays["residual_back"] = arrays["residual"]
         return CutEdges(self.pattern.to(xp), **arrays)
@@ -202,6 +209,7 @@ class CutEdges:
             beyond_component=ends(xp.where(component < 0, -1, merged[component])),
             gamma_squared=ends(self.gamma_squared[:, kept]),
             unit=self.unit[kept],
+            slack=None if self.slack is None else xp.where(turned, -self.slack[::-1, kept], self.slack[:, kept]),
         )
 
 
@@ -229,6 +237,7 @@ def pair_terms(cut: CutEdges, shift: Any, bilateral: bool, outliers: Outliers) -
         cut.beyond_component,
         cut.gamma_squared,
         cut.unit,
+        np.zeros((2, 0)) if cut.slack is None else cut.slack,
         shift,
         bilateral,
         KINDS[outliers.kind],
@@ -248,7 +257,12 @@ def pair_terms_over(xp: Any, cut: CutEdges, shift: Any, bilateral: bool, outlier
     total = xp.zeros((3, cut.pattern.n_pairs))
     for side, (residual, end) in enumerate(((cut.residual, tail), (cut.residual_back, head))):
         chi = residual + step
-        weight = outliers.weight(chi * cut.unit, xp)
+        if cut.slack is None:
+            weight = outliers.weight(chi * cut.unit, xp)
+        else:
+            gap = xp.maximum(xp.maximum(cut.slack[0] - chi, chi - cut.slack[1]), 0.0)
+            size = xp.maximum(xp.abs(chi), 1e-300)
+            weight = outliers.weight(gap * cut.unit, xp) * (INSIDE + (1 - INSIDE) * gap / size)
         if bilateral:
             gamma, component = cut.gamma_squared[side], cut.beyond_component[side]
             moved = cut.beyond[side] + shift[component] - shift[end]
@@ -294,7 +308,7 @@ def _gather(
 @kernel(parallel=True)
 def _pair_terms(
     tail, head, start, difference, residual, residual_back, beyond, beyond_component, gamma_squared, unit,
-    shift, bilateral, kind, upper, centre, power, one_sided, out,
+    slack, shift, bilateral, kind, upper, centre, power, one_sided, out,
 ):  # fmt: skip
     """One pass over the cut edges, a pair at a time; arguments as in `CutEdges` and `pair_terms`."""
     for p in prange(len(tail)):
@@ -307,11 +321,18 @@ def _pair_terms(
             for side in range(2):
                 chi = (residual[e] if side == 0 else residual_back[e]) + step
                 if side == 0 or one_sided:
-                    size = abs(chi) * unit[e]
+                    size = abs(chi)
+                    share = 1.0
+                    if slack.shape[1] > 0:
+                        gap = max(0.0, slack[0, e] - chi, chi - slack[1, e])
+                        share = INSIDE + (1.0 - INSIDE) * gap / max(size, 1e-300)
+                        size = gap
+                    size *= unit[e]
+                    outlier = share
                     if kind == 0:
-                        outlier = 1.0 / (1.0 + (size / centre) ** power)
-                    elif kind == 1:
-                        outlier = 1.0 if size < upper else 0.0
+                        outlier /= 1.0 + (size / centre) ** power
+                    elif kind == 1 and size >= upper:
+                        outlier = 0.0
                 w = outlier
                 if bilateral:
                     gamma = gamma_squared[side, e]

@@ -3,6 +3,10 @@
 A component is first integrated along a spanning tree, which is nearly right already; the least-squares problem is then
 solved for the correction. It stops when what is left to gain is a hundred-thousandth of the energy: the normals then
 contradict each other hundreds of times more than the solution is off.
+
+A component may hold a depth jump: its two sides are joined by a way around. The paper fills over all edges inside a
+component ("induced"), those across the jump included, and smooths it away. "contracted" integrates along the edges that
+surely follow the surface, and leaves out the others where they contradict what comes out by more than a pixel.
 """
 
 from __future__ import annotations
@@ -18,8 +22,13 @@ from solvers.hierarchy import Lists
 from solvers.jit import kernel
 from solvers.multigrid import Multigrid
 
+from .components import connected_components, steady_edges
 from .quotient import QuotientGraph
 
+FILLINGS = ("contracted", "induced")
+# Pixels. A depth jump shows as a chain of edges with gaps above the first length, somewhere above the second; shorter gaps
+# are what errors add up to along a tree.
+_GAP, _SURE_GAP = 1.0, 4.0
 _MULTIGRID = Multigrid(rtol=1e-9, energy_tol=1e-5)
 
 
@@ -32,8 +41,8 @@ class Filling:
     iterations: int
 
 
-def fill(graph: QuotientGraph, solver: Any = "auto") -> Filling:
-    """Minimise Σ W (φ_a − φ_b − jump)² over the edges inside components.
+def fill(graph: QuotientGraph, solver: Any = "auto", filling: str = "induced") -> Filling:
+    """Minimise Σ W (φ_a − φ_b − jump)² over the edges inside components: all ("induced") or without hidden jumps.
 
     At the start all potentials are equal, so the bilateral weight of an equation is ½γ²; one solve is made. No two
     components share an unknown, so one block-diagonal system holds them all.
@@ -46,10 +55,37 @@ def fill(graph: QuotientGraph, solver: Any = "auto") -> Filling:
     gamma = gamma.astype(np.float32)
     weight = gamma[tail] + gamma[head]
     weight[graph.cut] = 0
+    if filling == "contracted":
+        weight[hidden_jumps(graph, weight, jump)] = 0
     potential, converged, iterations = integrate_edges(graph.pixels.n_pixels, tail, head, weight, jump, solver)
     labels = graph.labels
     potential -= (np.bincount(labels, potential) / np.bincount(labels))[labels]
     return Filling(potential, converged, iterations)
+
+
+def hidden_jumps(graph: QuotientGraph, weight: np.ndarray, jump: np.ndarray) -> np.ndarray:
+    """Edges inside components, by number, across which the depth jumps.
+
+    They are not steady, and the potential integrated along a tree of steady edges contradicts them, in chains that reach
+    a sure gap. What the steady edges of a component do not connect cannot contradict.
+    """
+    pixels = graph.pixels
+    steady = steady_edges(pixels, graph.angle) & (weight > 0)
+    doubtful = np.flatnonzero((weight > 0) & ~steady)
+    if not len(doubtful):
+        return doubtful
+    parts = connected_components(pixels.n_pixels, pixels.tail[steady], pixels.head[steady])
+    tail, head = pixels.tail[doubtful], pixels.head[doubtful]
+    x = np.empty(pixels.n_pixels)
+    _integrate_trees(pixels.tail, pixels.head, np.where(steady, weight, 0), jump, x)
+    focal = pixels.focal if np.ndim(pixels.focal) == 0 else pixels.focal[tail]
+    gap = np.abs(x[tail] - x[head] - jump[doubtful]) * focal
+    apart = np.flatnonzero((parts[tail] == parts[head]) & (gap > _GAP))
+    tail, head, gap = tail[apart], head[apart], gap[apart]
+    chain = connected_components(pixels.n_pixels, tail, head, "union-find")[tail]
+    widest = np.zeros(pixels.n_pixels)
+    np.maximum.at(widest, chain, gap)
+    return doubtful[apart[widest[chain] > _SURE_GAP]]
 
 
 def integrate_edges(

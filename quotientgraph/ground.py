@@ -9,7 +9,7 @@ so every solver backend works as it is.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,12 +17,15 @@ from numpy.typing import ArrayLike
 
 from solvers.system import LaplacianSystem, Pattern
 
+from .camera import Camera
 from .quotient import QuotientGraph
 
-# Weight of one pixel of the prior against one cut edge: when components are first aligned, where it must overrule edges
-# that are wrong, and later, where a good prior of 1 % still is a hundred times less sure than an edge of 0.01 %.
-_PRIOR_AT_FIRST, _PRIOR = 1e-2, 1e-4
+# Weight of one pixel of the prior against one cut edge, when components are first aligned: there it must overrule edges
+# that are wrong. Later the weights are as the squares of the errors, an edge's being about 0.4 pixels.
+_PRIOR_AT_FIRST = 1e-2
+_EDGE_ERROR, _PRIOR_ERROR = 0.377, 0.01
 _ANCHOR = 1e3
+_WRONG = 0.02  # an offset this large against the depth, or a factor this far from one, is worth another round
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,23 @@ class Ground:
     def __bool__(self) -> bool:
         return len(self.anchor_pixel) + len(self.prior_pixel) > 0
 
+    def straightened(self, potential: np.ndarray, camera: Camera) -> Ground | None:
+        """The same with the prior brought to the depth found by the line that fits best; None if it was good as it is.
+
+        A predicted depth map is often right up to a factor and an offset. A central camera's prior node takes care of
+        the factor and an orthographic camera's of the offset; the other one shows when the surface is known.
+        """
+        if len(self.prior_pixel) < 3:
+            return None
+        found, said = camera.depth(potential[self.prior_pixel]), camera.depth(self.prior_potential)
+        slope, offset = _line(found, said)  # the noise is in what the prior says
+        wrong = abs(offset) / np.median(np.abs(said)) if camera.central else abs(slope - 1)
+        if not wrong > _WRONG or not slope > 0:
+            return None
+        straight = camera.potential((said - offset) / slope)
+        use = np.isfinite(straight)
+        return replace(self, prior_pixel=self.prior_pixel[use], prior_potential=straight[use])
+
     def settle(self, potential: np.ndarray, pieces: np.ndarray) -> np.ndarray:
         """Move the potential to the anchors' depth, else to the prior's; pieces that neither reaches have zero mean."""
         said = np.concatenate([self.anchor_pixel, self.prior_pixel])
@@ -115,9 +135,10 @@ class GroundEdges:
         component = np.concatenate([by_anchor[0], by_prior[0]]).astype(np.int32)
         node = np.repeat([n, n + 1], [len(by_anchor[0]), len(by_prior[0])]).astype(np.int32)
         trust = ground.prior_weight * by_prior[2]
+        later = min(_PRIOR_AT_FIRST, _relative_weight(ground, graph))
         fixed = _ANCHOR * by_anchor[2]
         weight = np.stack(
-            [np.concatenate([fixed, _PRIOR_AT_FIRST * trust]), np.concatenate([fixed, _PRIOR * trust])]
+            [np.concatenate([fixed, _PRIOR_AT_FIRST * trust]), np.concatenate([fixed, later * trust])]
         )
         tail, head = np.concatenate([pattern.tail, component]), np.concatenate([pattern.head, node])
         order = np.lexsort((head, tail))
@@ -136,6 +157,31 @@ class GroundEdges:
     def components(self, x: np.ndarray) -> np.ndarray:
         """The shift of the components in a solution: relative to the anchors, if there are any."""
         return x[:-2] - (x[-2] if self.anchored else 0.0)
+
+
+def _relative_weight(ground: Ground, graph: QuotientGraph) -> float:
+    """(error of an edge / error of a prior of 1 %)²; for an orthographic camera 1 % of the range of the prior."""
+    camera = graph.pixels.map.camera
+    prior_error = _PRIOR_ERROR
+    if not camera.central and len(ground.prior_pixel):
+        prior_error *= max(1.0, float(np.ptp(np.percentile(ground.prior_potential, [5, 95]))))
+    return (_EDGE_ERROR / float(np.mean(graph.pixels.focal)) / prior_error) ** 2
+
+
+def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """Slope and offset of the line that minimises the sum of |y − slope·x − offset|, by reweighting."""
+    weight = np.ones_like(x)
+    slope, offset = 1.0, 0.0
+    for _ in range(20):
+        mean_x, mean_y = np.average(x, weights=weight), np.average(y, weights=weight)
+        spread = np.sum(weight * (x - mean_x) ** 2)
+        if not spread > 0:
+            break
+        slope = float(np.sum(weight * (x - mean_x) * (y - mean_y)) / spread)
+        offset = float(mean_y - slope * mean_x)
+        left = np.abs(y - slope * x - offset)
+        weight = 1 / np.maximum(left, 1e-3 * np.median(left) + 1e-300)
+    return slope, offset
 
 
 def _anchors(graph: QuotientGraph, anchors: Sequence[tuple[float, float, float]]) -> tuple[np.ndarray, np.ndarray]:

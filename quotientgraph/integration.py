@@ -36,6 +36,8 @@ class Method:
     connectivity: int = 8
 
 
+PAPER_ANGLE = 3.5  # degrees
+
 METHODS: dict[str, Method] = {
     "components": Method(optimize, "relative scales of continuous components", joins_pixels=True),
     "pixels": Method(optimize, "the component method with one component a pixel"),
@@ -52,7 +54,7 @@ def integrate(
     mask: ArrayLike | None = None,
     camera: Camera | ArrayLike | None = None,
     frame: str = "opengl",
-    angle: float | None = 3.5,
+    angle: float | str | None = "auto",
     connectivity: int | None = None,
     method: str = "components",
     **settings: Any,
@@ -62,7 +64,8 @@ def integrate(
     Parameters
     ----------
     normals, mask, camera, frame, angle
-        As in `QuotientGraph.from_normals`; pixel-level methods do not use `angle`.
+        As in `QuotientGraph.from_normals`, but with ``preset="paper"`` the angle "auto" is the paper's 3.5°; pixel-level
+        methods do not use `angle`.
     connectivity : 4 or 8, optional
         By default 8; 4 for "bini" and "fft".
     method : str
@@ -80,6 +83,8 @@ def integrate(
     if method not in METHODS:
         raise ValueError(f"method={method!r} is not known; use one of {', '.join(METHODS)}")
     chosen = METHODS[method]
+    if angle == "auto" and settings.get("preset") == "paper":
+        angle = PAPER_ANGLE
     graph = QuotientGraph.from_normals(
         normals,
         mask,

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from solvers.system import Pattern
 
 from .camera import Camera
-from .components import connected_components, similar_edges
+from .components import connected_components, similar_edges, suitable_angle
 from .continuity import Continuity, planar
 from .normals import NormalMap
 from .pixelgraph import PixelGraph
@@ -42,6 +42,8 @@ class QuotientGraph:
         Edges of G0, by number, whose ends lie in different components.
     level : int
         m: how often components were merged.
+    angle : float or None
+        θ_c it was formed with, in degrees; None if it was not formed by angle.
     seconds : dict
         Time spent on making it, by stage.
     """
@@ -51,6 +53,7 @@ class QuotientGraph:
     labels: np.ndarray
     cut: np.ndarray
     level: int = 0
+    angle: float | None = None
     seconds: dict[str, float] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -60,7 +63,7 @@ class QuotientGraph:
         mask: ArrayLike | None = None,
         camera: Camera | ArrayLike | None = None,
         frame: str = "opengl",
-        angle: float | None = 3.5,
+        angle: float | str | None = "auto",
         connectivity: int = 8,
         continuity: Continuity = planar,
     ) -> QuotientGraph:
@@ -76,8 +79,9 @@ class QuotientGraph:
         frame : str
             "opengl" (x right, y up, z to the viewer), "opencv" (x right, y down, z forward), "dsine" (x left, y up,
             z to the viewer) or "directx" (x right, y down, z to the viewer).
-        angle : float or None
-            θ_c in degrees; None makes every pixel a component of its own.
+        angle : float, "auto" or None
+            θ_c in degrees; "auto" suits the noise of the normals (2° or more, see
+            `quotientgraph.components.suitable_angle`); None makes every pixel a component of its own.
         connectivity : 4 or 8
         continuity : callable
             Model of continuity, `quotientgraph.continuity.planar` or `bini`.
@@ -89,16 +93,19 @@ class QuotientGraph:
         >>> graph.n_components, graph.pixels.n_pixels, graph.pixels.n_edges
         (1, 20, 55)
         """
-        if angle is not None and not (isinstance(angle, Real) and 0 < angle <= 180):
-            raise ValueError(f"angle={angle!r} must be between 0 and 180 degrees, or None for one component a pixel")
+        if angle is not None and angle != "auto" and not (isinstance(angle, Real) and 0 < angle <= 180):
+            raise ValueError(
+                f'angle={angle!r} must be between 0 and 180 degrees, "auto", or None for one component a pixel'
+            )
         began = time.perf_counter()
         pixels = PixelGraph.from_map(NormalMap.from_array(normals, mask, camera, frame), connectivity)
         jump = continuity(pixels)
         formed = time.perf_counter()
+        angle = suitable_angle(pixels) if angle == "auto" else angle
         labels = _formed(pixels, angle)
         cut = np.flatnonzero(labels[pixels.tail] != labels[pixels.head]).astype(np.int32)
         seconds = {"graph": formed - began, "components": time.perf_counter() - formed}
-        return cls(pixels, jump, labels, cut, seconds=seconds)
+        return cls(pixels, jump, labels, cut, angle=angle, seconds=seconds)
 
     @classmethod
     def from_labels(cls, pixels: PixelGraph, jump: np.ndarray, labels: ArrayLike) -> QuotientGraph:
@@ -147,7 +154,7 @@ class QuotientGraph:
         merged = connected_components(self.n_components, tail, head)
         labels = merged[self.labels]
         keep = merged[self.tail] != merged[self.head]
-        return QuotientGraph(self.pixels, self.jump, labels, self.cut[keep], self.level + 1)
+        return QuotientGraph(self.pixels, self.jump, labels, self.cut[keep], self.level + 1, self.angle)
 
     def _edge_numbers(self, edges: ArrayLike) -> np.ndarray:
         chosen = np.atleast_1d(np.asarray(edges))

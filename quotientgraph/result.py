@@ -51,6 +51,8 @@ class Reconstruction:
         What a user should know: pixels left out, pieces, non-convergence.
     device : str
         "cpu" or "cuda": where the scales were optimised.
+    evidence : dict
+        How well each start that was tried explains the cut edges; the highest was kept. See `quotientgraph.contact`.
     """
 
     graph: QuotientGraph
@@ -61,6 +63,7 @@ class Reconstruction:
     converged: bool
     warnings: list[str]
     device: str = "cpu"
+    evidence: dict[str, float] = field(default_factory=dict)
 
     @cached_property
     def depth(self) -> np.ndarray:
@@ -106,6 +109,18 @@ class Reconstruction:
         np.maximum.at(largest, pixels.tail, size)
         np.maximum.at(largest, pixels.head, size)
         return pixels.map.image(largest)
+
+    @cached_property
+    def confidence(self) -> np.ndarray:
+        """(H, W) float64 in [0, 1]: how firmly the component of each pixel is held in its place; NaN outside.
+
+        ½ means that it hangs on the rest by as much as ten edges that fit; below, its depth is a guess. Computed on
+        request, from the components of Q0; see `quotientgraph.contact.confidence`.
+        """
+        from .contact import confidence
+
+        first = self.levels[0]
+        return first.pixels.map.image(confidence(first, self.potential)[first.labels])
 
     @property
     def broken(self) -> np.ndarray:

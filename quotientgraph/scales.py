@@ -1,22 +1,31 @@
-"""Relative-scale optimisation: align the components, reweight, solve, merge, until nothing moves."""
+"""Relative-scale optimisation: align the components, reweight, solve, merge, until nothing moves.
+
+Reweighting finds the minimum nearest to where it starts. The paper starts from uniform alignment, in which every cut
+edge counts the same, contact or not. With ``alignment="auto"`` that is judged afterwards by how many edges it explains as
+contact; if these are few, a second start follows, in which edges lose their say one by one, the worst first
+("annealed"), and the better of the two is refined once more with creases free to lie anywhere between two pixels.
+"""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 import solvers
 from solvers.arrays import namespace, to_device, to_host
 from solvers.checked import solve_checked
 
 from .components import least_residual_edges
-from .discontinuity import CutEdges, Outliers, pair_terms
-from .filling import fill
+from .contact import crease_slack, evidence, gaps, residual_range, support
+from .discontinuity import REFERENCE_FOCAL, CutEdges, Outliers, pair_terms
+from .filling import FILLINGS, fill
+from .ground import Ground, GroundEdges
 from .quotient import QuotientGraph
 from .result import Reconstruction, Step
 
@@ -24,6 +33,17 @@ logger = logging.getLogger(__name__)
 
 Progress = Callable[[Step], Any]
 
+ALIGNMENTS = ("auto", "uniform", "annealed")
+# What is not said otherwise. "paper": exactly the published method.
+PRESETS: dict[str, dict[str, str]] = {
+    "best": {"filling": "contracted", "alignment": "auto", "thresholds": "natural"},
+    "paper": {"filling": "induced", "alignment": "uniform", "thresholds": "absolute"},
+}
+_WIDEST, _NARROWING = 64.0, 0.6  # factor of the outlier thresholds when annealing begins, and from step to step
+_CREASE_STEPS = 10, 60  # at least and at most; in between, as many as cost little (see `choose`)
+_ENOUGH = 0.95  # mean support of the cut edges from which on the first start is not doubted
+
+_STRAIGHTENINGS = 4  # rounds in which a prior is fitted to the depth found with it
 _LEAST_WEIGHT = 1e-10  # of a border, relative to the mean: beyond that a factorisation has no digits left
 
 
@@ -35,6 +55,7 @@ class Settings:
     max_iterations: int = 150
     energy_tol: float = 1e-3
     merge_every: int | None = None
+    alignment: str = "uniform"
 
     def __post_init__(self) -> None:
         for name in ("max_iterations", "merge_every"):
@@ -45,6 +66,8 @@ class Settings:
                 raise ValueError(f"{name}={value!r} must be a positive whole number")
         if not self.energy_tol > 0:
             raise ValueError(f"energy_tol={self.energy_tol!r} must be positive")
+        if self.alignment not in ALIGNMENTS:
+            raise ValueError(f"alignment={self.alignment!r} is not known; use {', '.join(map(repr, ALIGNMENTS))}")
 
 
 def optimize(
@@ -54,13 +77,19 @@ def optimize(
     reweighting: str = "soft",
     lower: float = 1e-5,
     upper: float = 1e-3,
-    thresholds: str = "natural",
+    thresholds: str | None = None,
     max_iterations: int = 150,
     energy_tol: float = 1e-3,
     merge_every: int | None = None,
     device: str = "auto",
     progress: bool | Progress | None = None,
     fill_solver: Any = "auto",
+    filling: str | None = None,
+    alignment: str | None = None,
+    preset: str = "best",
+    prior: ArrayLike | None = None,
+    prior_weight: float = 1.0,
+    anchors: Sequence[tuple[float, float, float]] | None = None,
 ) -> Reconstruction:
     """Fill the components of a graph and find their relative scales.
 
@@ -72,7 +101,7 @@ def optimize(
         Backend for the scale systems: a name from ``solvers.available()`` or "auto".
     reweighting : "soft", "hard" or "none"
         Outlier reweighting with thresholds `lower` and `upper`.
-    thresholds : "natural" or "absolute"
+    thresholds : "natural" or "absolute", optional
         Whether the thresholds are scaled with the focal length, so that they are lengths in pixels, or are log-depths.
     max_iterations : int
         T.
@@ -85,40 +114,76 @@ def optimize(
         True for a progress bar, or a function that is given every `Step`.
     fill_solver : str or object
         Backend for the filling systems, which are larger and better conditioned.
+    filling : "contracted" or "induced", optional
+        Whether components are filled without the depth jumps hidden in them, or over all their edges.
+    alignment : "auto", "uniform" or "annealed", optional
+        Where reweighting starts from; "auto" tries what seems promising and keeps what explains the cut edges best. When
+        components are merged the start matters less: it is uniform, whatever is said here.
+    preset : "best" or "paper"
+        Stands for what is not given: "best" is contracted, auto and natural; "paper" is the published method: induced,
+        uniform and absolute.
+    prior : (H, W) array, optional
+        Coarse depth, NaN where unknown, of any scale (orthographic: offset). It decides what normals leave open: depth
+        across full discontinuities and between separate pieces. The result has its scale.
+    prior_weight : float
+        Trust in the prior; 1 suits an error of about 1 % a pixel.
+    anchors : sequence of (u, v, depth), optional
+        Known depths at pixels: column, row, depth. They fix absolute scale, and separate surfaces against each other.
+        With a prior or anchors components are aligned by them, whatever `alignment` says.
 
     Returns
     -------
     Reconstruction
     """
+    if preset not in PRESETS:
+        raise ValueError(f"preset={preset!r} is not known; use {', '.join(map(repr, PRESETS))}")
+    given = {"filling": filling, "alignment": alignment, "thresholds": thresholds}
+    chosen = {name: PRESETS[preset][name] if value is None else value for name, value in given.items()}
+    filling, alignment, thresholds = chosen["filling"], chosen["alignment"], chosen["thresholds"]
+    if filling not in FILLINGS:
+        raise ValueError(f"filling={filling!r} is not known; use {', '.join(map(repr, FILLINGS))}")
     if thresholds not in ("natural", "absolute"):
         raise ValueError(f'thresholds={thresholds!r} must be "natural" or "absolute"')
     outliers = Outliers(reweighting, lower, upper, natural=thresholds == "natural")
-    settings = Settings(outliers, max_iterations, energy_tol, merge_every)
+    settings = Settings(outliers, max_iterations, energy_tol, merge_every, alignment)
     backend = _backend(solver, "solver")
     fill_backend = fill_solver if fill_solver == "auto" else _backend(fill_solver, "fill_solver")
-    xp = namespace(device)
+    ground = Ground.from_depth(graph, prior, prior_weight, anchors)
+    # Ground edges are few and the loop with them is short: it stays on the host.
+    xp = namespace("cpu" if ground and device == "auto" else device)
+    if ground and xp is not np:
+        raise ValueError('device="cuda" does not go with prior or anchors yet; use device="cpu"')
     report, close = _reporter(progress, max_iterations)
     try:
         began = time.perf_counter()
-        filling = fill(graph, fill_backend)
+        inside = fill(graph, fill_backend, filling)
         filled = time.perf_counter()
-        loop = _Loop(graph, filling.potential, settings, backend, report, xp)
+        loop = _Loop(graph, inside.potential, settings, backend, report, xp, ground)
         converged = loop.run()
+        for _ in range(_STRAIGHTENINGS if ground else 0):
+            better = loop.ground.straightened(loop.potential, graph.pixels.map.camera)
+            if better is None:
+                break
+            loop = _Loop(graph, inside.potential, settings, backend, report, xp, better)
+            converged = loop.run()
     finally:
         close()
-    warnings = _warnings(graph, filling.converged, loop, converged)
+    settled = to_host(loop.potential)
+    settled = loop.ground.settle(settled, graph.pixels.pieces) if loop.ground else _centred(settled, graph)
+    warnings = _warnings(graph, inside.converged, loop, converged)
     for text in warnings:
         logger.warning(text)
     seconds = {**graph.seconds, "filling": filled - began, "scales": time.perf_counter() - filled}
     return Reconstruction(
         graph=loop.graph,
-        potential=_centred(to_host(loop.potential), graph),
+        potential=settled,
         levels=loop.levels,
         history=loop.history,
         seconds=seconds,
         converged=converged,
         warnings=warnings,
         device="cpu" if xp is np else "cuda",
+        evidence=loop.evidence,
     )
 
 
@@ -126,11 +191,19 @@ class _Loop:
     """The state of the loop: the graph Qm, the potential when it was made, and the shift of its components since."""
 
     def __init__(
-        self, graph: QuotientGraph, potential: np.ndarray, settings: Settings, solver: Any, report: Progress, xp: Any
+        self,
+        graph: QuotientGraph,
+        potential: np.ndarray,
+        settings: Settings,
+        solver: Any,
+        report: Progress,
+        xp: Any,
+        ground: Ground | None = None,
     ) -> None:
-        self.settings, self.solver, self.report, self.xp = settings, solver, report, xp
+        self.settings, self.solver, self.report, self.xp, self.ground = settings, solver, report, xp, ground
         self.levels: list[QuotientGraph] = []
         self.history: list[Step] = []
+        self.evidence: dict[str, float] = {}  # by start, if there was a choice
         self.unsolved = 0  # systems whose backend did not converge
         # One component a pixel needs no second alignment: nothing was integrated on its own.
         self.alignments = 1 if graph.n_components == graph.pixels.n_pixels else 2
@@ -146,6 +219,7 @@ class _Loop:
         self.labels = to_device(graph.labels, self.xp)
         self.shift = self.xp.zeros(graph.n_components)
         self.energy = np.inf
+        self.tied = GroundEdges.from_graph(self.ground, graph, self.base, cut.pattern) if self.ground else None
 
     @property
     def potential(self) -> Any:
@@ -154,9 +228,66 @@ class _Loop:
 
     def run(self) -> bool:
         """Iterate to the end; True unless stopped by the number of iterations."""
+        alignment = self.settings.alignment
+        plain = alignment == "uniform" or self.settings.merge_every or self.graph.jump.ndim == 2
+        if plain or self.ground or not len(self.graph.cut):
+            return self.descend()
+        self.solve(self.cut, False, replace(self.settings.outliers, kind="none"))
+        aligned = self.shift
+        if alignment == "annealed":
+            return self.anneal() and self.descend()
+        return self.choose(aligned)
+
+    def choose(self, aligned: Any) -> bool:
+        """Descend from the uniform alignment, and from elsewhere if that leaves much unexplained; keep the best."""
+        contact = residual_range(self.graph, self.cut)
+        pixel = to_host(self.cut.unit) * (REFERENCE_FOCAL if self.settings.outliers.natural else 1.0)
+        best: tuple[float, Any, bool] = (-np.inf, None, False)
+
+        def judge(name: str, converged: bool) -> float:
+            nonlocal best
+            gap = gaps(self.cut, contact, self.shift) * pixel
+            self.evidence[name] = evidence(gap)
+            best = max(best, (self.evidence[name], self.shift, converged), key=lambda found: found[0])
+            return float(support(gap).mean())
+
+        enough = judge("uniform", self.descend()) >= _ENOUGH
+        if not enough and self.iteration < self.settings.max_iterations:
+            self.shift = aligned
+            judge("annealed", self.anneal() and self.descend())
+            plain, name = self.cut, max(self.evidence, key=lambda name: self.evidence[name])
+            self.shift = best[1]
+            self.cut = replace(plain, slack=to_device(crease_slack(self.graph, plain, contact), self.xp))
+            steps = int(np.clip(100_000 // self.graph.n_components, *_CREASE_STEPS))
+            limit = min(self.iteration + steps, self.settings.max_iterations)
+            judge(f"{name}, creases", self.descend(limit) or best[2])
+            self.cut = plain
+        _, self.shift, converged = best
+        return converged
+
+    def anneal(self) -> bool:
+        """Lower the outlier thresholds step by step; False if stopped by the number of iterations.
+
+        Bilateral weights compare both sides of a pixel, which says nothing while the components are far from their
+        places; so all are ½γ², as where nothing lies beyond, and uniform in the first step.
+        """
+        alone = replace(self.cut, beyond_component=self.xp.full_like(self.cut.beyond_component, -1))
+        outliers, factor = self.settings.outliers, _WIDEST
+        while factor > 1:
+            if self.iteration >= self.settings.max_iterations:
+                return False
+            wide = replace(outliers, lower=factor * outliers.lower, upper=factor * outliers.upper)
+            self.solve(alone, factor < _WIDEST, wide)
+            factor *= _NARROWING
+        self.alignments = 0
+        return True
+
+    def descend(self, limit: int | None = None) -> bool:
+        """Reweight and solve until the energy has settled; False if stopped by the number of iterations."""
         settings = self.settings
+        self.energy = np.inf
         while len(self.graph.cut):
-            if self.iteration >= settings.max_iterations:
+            if self.iteration >= (limit or settings.max_iterations):
                 return False
             energy = self.step()
             settled = abs(energy - self.energy) < settings.energy_tol * self.energy or energy == 0
@@ -169,16 +300,24 @@ class _Loop:
         return True
 
     def step(self) -> float:
-        """One reweighted solve; returns the energy."""
+        """One solve with the weights whose turn it is; returns the energy."""
         bilateral = self.alignments == 0
         first = self.iteration == 0
         outliers = replace(self.settings.outliers, kind="none") if first else self.settings.outliers
-        terms = pair_terms(self.cut, self.shift, bilateral, outliers)
+        return self.solve(self.cut, bilateral, outliers)
+
+    def solve(self, cut: CutEdges, bilateral: bool, outliers: Outliers) -> float:
+        """One reweighted solve; returns the energy."""
+        terms = pair_terms(cut, self.shift, bilateral, outliers)
         # A border of no weight at all keeps its components as they are to each other, rather than letting them drift.
         weight = self.xp.maximum(terms[0], _LEAST_WEIGHT * float(terms[0].mean()))
-        system = self.cut.pattern.system(weight, terms[1])
-        solution = solve_checked(self.solver, system, float(terms[2].sum()), self.iteration)
-        x = to_device(solution.x, self.xp)
+        if self.tied is None:
+            system = self.cut.pattern.system(weight, terms[1])
+        else:
+            unit = float(self.cut.gamma_squared.mean()) if bilateral else 1.0
+            system = self.tied.system(weight, terms[1], self.shift, not bilateral, unit)
+        solution = solve_checked(self.solver, system, float(terms[2].sum()) if self.tied is None else np.inf, self.iteration)
+        x = to_device(solution.x if self.tied is None else self.tied.components(solution.x), self.xp)
         self.shift = self.shift + x
         change = x[self.cut.pattern.tail] - x[self.cut.pattern.head]
         energy = float((terms[2] + change * (change * terms[0] - 2 * terms[1])).sum())

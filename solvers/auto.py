@@ -1,32 +1,35 @@
-"""The backend that picks a backend: by where a system is, its size and its density."""
+"""The backend that picks a backend: by where a system is, its size, and how the last one of its pattern went."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from .arrays import array_namespace
 from .system import LaplacianSystem, Solution
 
-# Measured, see docs/solvers.md. Factorisation wins on quotient graphs of any size met so far: its cost grows faster than
-# the number of unknowns, but their ordering is found once and the weights change many times.
-DIRECT_LIMIT = 30_000
+# Measured on the benchmark's systems, see docs/solvers.md. A factorisation costs n^1.5 whatever the weights are, and its
+# ordering is found once per pattern. Multigrid costs n for each of its iterations: ten for uniform weights, hundreds for
+# some reweighted ones. Up to so many unknowns factorisation always wins; beyond, while multigrid takes more iterations
+# than the second constant times √n.
+ALWAYS_DIRECT = 30_000
+ITERATIONS_PER_ROOT = 0.25
 
 
 @dataclass(frozen=True)
 class Auto:
-    """CG on the GPU for a system that is there; else factorise while that is cheapest, else multigrid."""
+    """CG on the GPU for a system that is there; else factorise or multigrid, whichever is cheaper."""
 
     on_device = True
 
     def choose(self, system: LaplacianSystem) -> Any:
-        import numpy as np
-
         if array_namespace(system.weight) is not np:
             from .cupy_cg import CupyCG
 
             return CupyCG()
-        if system.n <= DIRECT_LIMIT:
+        if system.n <= ALWAYS_DIRECT or system.pattern.memo.get("auto", 0) > ITERATIONS_PER_ROOT * system.n**0.5:
             from .direct import Direct
 
             return Direct()
@@ -35,4 +38,7 @@ class Auto:
         return Multigrid()
 
     def solve(self, system: LaplacianSystem) -> Solution:
-        return self.choose(system).solve(system)
+        solution = self.choose(system).solve(system)
+        if solution.iterations > 1:
+            system.pattern.memo["auto"] = solution.iterations
+        return solution

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import array_namespace, gpu_problem, namespace, sums, to_host
-from .options import IterativeOptions
+from .options import MARGIN, IterativeOptions
 from .system import LaplacianSystem, Solution
 
 _CHECK_EVERY = 10  # iterations between two looks at the residual, each of which waits for the device
@@ -73,23 +73,20 @@ def conjugate_gradients(
     xp = array_namespace(rhs)
     x, r = xp.zeros_like(rhs), rhs.copy()
     z = precondition(r)
-    p, rz, goal = z.copy(), r @ z, (0.9 * rtol) ** 2 * float(rhs @ rhs)
+    p, rz, goal = z.copy(), r @ z, (MARGIN * rtol) ** 2 * float(rhs @ rhs)
+    least = 1e-30 * rz  # steps after the solution is reached, to rounding, change nothing
     for iteration in range(maxiter):
         if iteration % _CHECK_EVERY == 0 and float(r @ r) <= goal:
             return x, iteration
         q = matrix @ p
-        alpha = _ratio(xp, rz, p @ q)
+        pq, going = p @ q, rz > least
+        alpha = xp.where(going, rz / xp.where(pq > 0, pq, 1.0), 0.0)
         x += alpha * p
         r -= alpha * q
         z = precondition(r)
         before, rz = rz, r @ z
-        p = z + _ratio(xp, rz, before) * p
+        p = z + xp.where(going, rz / xp.where(going, before, 1.0), 0.0) * p
     return x, maxiter
-
-
-def _ratio(xp: Any, a: Any, b: Any) -> Any:
-    """a/b; zero once b is too small to divide by, so that steps after the solution is reached change nothing."""
-    return xp.where(b > 1e-290, a / xp.where(b > 1e-290, b, 1.0), 0.0)
 
 
 def jacobi(system: LaplacianSystem) -> Callable[[Any], Any]:

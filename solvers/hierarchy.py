@@ -21,8 +21,12 @@ from .cholesky import Factor, factorise
 from .jit import kernel, prange
 from .system import Pattern
 
-_BLOCK = 8192  # rows that one task works on
 _GROUP = 4  # unknowns contracted into one, at most
+
+
+def _block(n: int) -> int:
+    """Rows that one task works on: large blocks smooth better, but every core should have several."""
+    return max(8192, -(-n // 64))
 
 
 @dataclass(frozen=True)
@@ -80,8 +84,9 @@ class Hierarchy:
         levels, groups = [], []
         while graph.n > coarsest:
             group = np.empty(graph.n, dtype=np.int32)
-            block_start = np.zeros((graph.n + _BLOCK - 1) // _BLOCK + 1, dtype=np.int32)
-            _aggregate(graph.start, graph.neighbour, graph.weight, group, block_start, _BLOCK, _GROUP)
+            block = _block(graph.n)
+            block_start = np.zeros(-(-graph.n // block) + 1, dtype=np.int32)
+            _aggregate(graph.start, graph.neighbour, graph.weight, group, block_start, block, _GROUP)
             if block_start[-1] > 0.8 * graph.n:
                 break
             levels.append(graph)
@@ -102,8 +107,9 @@ class Hierarchy:
         z = np.empty(graph.n, dtype=np.float32)
         n_coarse = self.levels[depth + 1].n if depth + 1 < len(self.levels) else len(self.factor.pivots)
         coarse = np.zeros(n_coarse, dtype=np.float32)
-        _smooth_and_restrict(*graph.fields, r, group, z, coarse, _BLOCK)
-        _correct_and_smooth(*graph.fields, r, group, self._coarse_solution(depth + 1, coarse), z, _BLOCK)
+        _smooth_and_restrict(*graph.fields, r, group, z, coarse, _block(graph.n))
+        correction = self._coarse_solution(depth + 1, coarse)
+        _correct_and_smooth(*graph.fields, r, group, correction, z, _block(graph.n))
         return z
 
     def _coarse_solution(self, depth: int, r: np.ndarray) -> np.ndarray:
@@ -131,15 +137,15 @@ class Hierarchy:
 
 
 def _contracted(graph: Lists, group: np.ndarray, block_start: np.ndarray) -> Lists:
-    n_groups = int(block_start[-1])
+    n_groups, block = int(block_start[-1]), _block(graph.n)
     columns, values = np.empty_like(graph.neighbour), np.empty_like(graph.weight)
     start = np.zeros(n_groups + 1, dtype=graph.start.dtype)
     inverse = np.empty(n_groups, dtype=np.float32)
-    _gather(graph.start, graph.neighbour, graph.weight, group, block_start, columns, values, start, inverse, _BLOCK)
+    _gather(graph.start, graph.neighbour, graph.weight, group, block_start, columns, values, start, inverse, block)
     count = start[1:].copy()
     np.cumsum(count, out=start[1:])
     neighbour, weight = np.empty(start[-1], dtype=np.int32), np.empty(start[-1], dtype=np.float32)
-    _pack(graph.start, block_start, columns, values, count, start, neighbour, weight, _BLOCK)
+    _pack(graph.start, block_start, columns, values, count, start, neighbour, weight, block)
     return Lists(start, neighbour, weight, inverse)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .jit import kernel, prange
-from .options import IterativeOptions
+from .options import MARGIN, IterativeOptions
 from .system import LaplacianSystem, Solution
 
 
@@ -30,7 +30,7 @@ class NumbaCG(IterativeOptions):
         # The residual that CG updates drifts from the true one; while that is too large, CG goes on from x.
         while residual > self.rtol and iterations < self.maxiter:
             left = rhs - system.apply(x)
-            goal = 0.9 * self.rtol / residual
+            goal = MARGIN * self.rtol / residual
             more = conjugate_gradients(start, neighbour, weight, diagonal, left, x, goal, self.maxiter - iterations)
             iterations += more
             residual = system.residual(x)

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+# CG stops when the residual is below this fraction of rtol: the error in the energy norm may be some ten times larger
+# than the residual, on quotient graphs, and shall be below 10·rtol too.
+MARGIN = 0.3
+
 
 @dataclass(frozen=True)
 class IterativeOptions:

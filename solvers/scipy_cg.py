@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .options import IterativeOptions
+from .options import MARGIN, IterativeOptions
 from .system import LaplacianSystem, Solution
 
 
@@ -52,7 +52,7 @@ def conjugate_gradients(
     residual = system.residual(x)
     while residual > rtol and iterations < maxiter:
         before = iterations
-        x, _ = cg(matrix, rhs, x, rtol=0.9 * rtol, maxiter=maxiter - iterations, M=preconditioner, callback=count)
+        x, _ = cg(matrix, rhs, x, rtol=MARGIN * rtol, maxiter=maxiter - iterations, M=preconditioner, callback=count)
         residual = system.residual(x)
         if iterations == before:
             break

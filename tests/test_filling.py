@@ -106,7 +106,6 @@ class Bad:
     ],
     ids=["nan", "length", "raises"],
 )
-@pytest.mark.xfail(strict=False, reason="fill() does not check its backend yet; optimize() does for the scales")
 def test_a_fill_backend_that_fails_is_named(answer, noisy_graph):
     """What cannot be a solution of the filling is refused with the backend's name."""
     with pytest.raises(solvers.SolverError, match="Bad"):

@@ -11,7 +11,7 @@ import pytest
 
 import quotientgraph
 import solvers
-from solvers.jit import Kernel, kernel
+from solvers.jit import Kernel, kernel, prange
 
 HEAVY = ["numba", "igraph", "networkx", "scipy.sparse", "matplotlib", "trimesh", "imagecodecs", "tqdm"]
 
@@ -52,13 +52,23 @@ def test_a_kernel_compiles_at_its_first_call():
     assert add._compiled is compiled
 
 
-def test_kernels_call_each_other():
-    """A kernel may use another kernel and `prange`."""
-    from solvers.system import _number, connected_labels
+@kernel
+def _square(x):
+    return x * x
 
-    np.testing.assert_array_equal(connected_labels(4, np.array([0, 2]), np.array([1, 3])), [0, 0, 1, 1])
-    assert isinstance(_number, Kernel)
-    assert kernel(parallel=True)(lambda x: x).options == {"parallel": True}
+
+@kernel(parallel=True)
+def _squares(values, out):
+    for i in prange(len(out)):
+        out[i] = _square(values[i])
+
+
+def test_kernels_call_each_other():
+    """A kernel may use another kernel and `prange`; options go to Numba."""
+    out = np.empty(5)
+    _squares(np.arange(5.0), out)
+    np.testing.assert_array_equal(out, [0, 1, 4, 9, 16])
+    assert _squares.options == {"parallel": True}
 
 
 def test_without_a_place_for_the_cache_kernels_still_compile():

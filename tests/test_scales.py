@@ -51,8 +51,8 @@ def test_contacts_align_components(toy):
     assert np.ptp(result.depth - truth) < 1e-9
 
 
-def test_the_energy_falls_where_weights_stay(noisy_graph):
-    """With fixed (uniform) weights the second alignment cannot raise the energy; history counts from 1."""
+def test_history(noisy_graph):
+    """Every iteration leaves a step: numbered from 1, of finite energy ≥ 0, in order of time."""
     result = noisy_graph(3, (20, 20)).optimize()
     assert [s.iteration for s in result.history] == list(range(1, len(result.history) + 1))
     assert all(isinstance(s, Step) and np.isfinite(s.energy) and s.energy >= 0 for s in result.history)
@@ -90,17 +90,15 @@ def test_merging_ends_with_the_pieces(merge_every, noisy_graph):
     assert max(np.bincount([s.level for s in result.history])) <= merge_every
 
 
-def test_merging_does_not_move_the_surface(room):
-    """A merge relabels: residuals inside merged components stay what they were when they merged."""
-    result = room.optimize(merge_every=2, max_iterations=30)
-    before, after = result.levels[0], result.levels[1]
-    joined = np.setdiff1d(before.cut, after.cut)
-    chosen = after.residual(result.potential, joined)
-    assert len(joined)
-    assert np.isfinite(chosen).all()
-    inside = np.setdiff1d(np.arange(before.pixels.n_edges), before.cut)
+def test_merging_makes_scales_final(room):
+    """Residuals inside a merged component stay what they were when it was merged, however long the loop goes on."""
+    at_merge = room.optimize(merge_every=2, max_iterations=2)
+    later = room.optimize(merge_every=2, max_iterations=30)
+    assert len(later.levels) > len(at_merge.levels) > 1
+    inside = np.setdiff1d(np.arange(room.pixels.n_edges), at_merge.levels[1].cut)
+    assert len(inside) > room.pixels.n_edges - len(room.cut)
     np.testing.assert_allclose(
-        before.residual(result.potential, inside), before.residual(before.filled(), inside), atol=1e-9
+        room.residual(later.potential, inside), room.residual(at_merge.potential, inside), atol=1e-9
     )
 
 
@@ -213,7 +211,6 @@ def test_a_backend_that_gives_up_is_reported(noisy_graph):
     assert any("solver did not reach its tolerance in" in text for text in result.warnings)
 
 
-@pytest.mark.xfail(strict=False, reason="a right-hand side of rounding size counts as not solved")
 def test_a_system_that_is_solved_already_is_no_failure(noisy_graph):
     """Without reweighting the second alignment has nothing left to do; that is convergence, and nothing to warn of."""
     assert noisy_graph(3, (20, 20)).optimize(reweighting="none").warnings == []

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "data", nargs="+", metavar="DATA", help="folder, folder of folders, or scene:NAME?shape=512x608"
     )
-    parser.add_argument("--table", action="append", choices=[*TABLES, "all"], help="re-make a table of the paper")
+    parser.add_argument("--table", action="append", metavar="NAME", help=f"re-make one of {', '.join(TABLES)}, or all")
     parser.add_argument("--methods", default="components", help=f"comma-separated, of {', '.join(METHODS)}, or all")
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=V1,V2", help="a setting; several values are all tried"
@@ -105,6 +105,9 @@ def _plan(args: argparse.Namespace, cases: list[Case]) -> list[tuple[str, list[J
     extra = _settings(args.set)
     if args.table:
         names = list(TABLES) if "all" in args.table else args.table
+        unknown = [name for name in names if name not in TABLES]
+        if unknown:
+            raise ValueError(f"--table: {', '.join(unknown)} not known; use {', '.join(TABLES)} or all")
         fixed = {name: values[0] for name, values in extra.items()}
         plan = []
         for name in names:

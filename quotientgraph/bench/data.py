@@ -120,8 +120,8 @@ def run(args: argparse.Namespace) -> int:
         return 2
     if args.action == "fetch":
         try:
-            for path in fetch(folder):
-                sys.stdout.write(f"{path}\n")
+            for got in fetch(folder):
+                sys.stdout.write(f"{got}\n")
         except (ValueError, OSError) as error:
             sys.stderr.write(f"data: {error}\n")
             return 2

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import json
+import logging
 import sys
 import time
 import traceback
@@ -84,6 +85,9 @@ METRICS: dict[str, Callable[[Reconstruction, Maps], Any]] = {
 def measure(job: Job) -> Record:
     """The record of a job; a method that fails is a record that says so."""
     record: Record = {"key": job.key, **job.to_json()}
+    logger = logging.getLogger("quotientgraph")
+    level = logger.level
+    logger.setLevel(logging.ERROR)  # warnings go into the record
     try:
         if job.method not in METHODS:
             raise ValueError(f"method={job.method!r} is not known; use one of {', '.join(METHODS)}")
@@ -119,6 +123,8 @@ def measure(job: Job) -> Record:
             "error": f"{type(error).__name__}: {error}",
             "traceback": traceback.format_exc(limit=-6),
         }
+    finally:
+        logger.setLevel(level)
     return record
 
 

@@ -59,8 +59,10 @@ def number(value: float | bool | str | None) -> str:
     """Three digits after the point for small numbers, none for large ones."""
     if value is None:
         return "–"
-    if isinstance(value, bool | str):
-        return {True: "yes", False: "no"}.get(value, str(value))
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     if isinstance(value, int) or (value == int(value) and abs(value) >= 10):
         return f"{int(value)}"
     return f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"

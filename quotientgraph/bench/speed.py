@@ -69,7 +69,9 @@ def _entries(records: list[Record]) -> list[Entry]:
         name = record["case"]["name"]
         out += _row(name, record["seconds"] / yardstick(*_shape(record)), record["seconds"])
         out += _profile(record)
-    grown = [(record["pixels"], record["seconds"]) for record in rest if record["case"]["name"].startswith("occlusions")]
+    grown = [
+        (record["pixels"], record["seconds"]) for record in rest if record["case"]["name"].startswith("occlusions")
+    ]
     if len(grown) > 2:
         from .plots import fitted_exponent
 
@@ -130,4 +132,6 @@ def _shape(record: Record) -> tuple[int, int]:
     return Case(**record["case"]).maps.normals.shape[:2]
 
 
-register("speed", Table("Speed, two cores", _jobs, _entries, note="Y: one FFT integration of that size, in this process"))
+register(
+    "speed", Table("Speed, two cores", _jobs, _entries, note="Y: one FFT integration of that size, in this process")
+)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .cases import Case
 from .measure import Job, Record
-from .tables import Entry, Table, entry, facts, in_diligent, paper_job, register
+from .tables import Entry, Table, entry, facts, in_diligent, paper_job, register, solves
 
 # Profile and large scenes --------------------------------------------------------------------------------------------
 
-_LARGE = {"max_iterations": 15}
+_LARGE: dict[str, Any] = {"max_iterations": solves(15)}
 _STAGES = ("graph", "components", "filling", "iteration 0", "iteration 1", "iteration 2", "convergence", "iterations")
 
 

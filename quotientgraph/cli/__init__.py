@@ -24,7 +24,7 @@ COMMANDS = {
     "info": ("quotientgraph.cli.info", "what is understood of a normal map, without integrating it"),
     "bench": ("quotientgraph.bench", "compare methods and settings on data with known depth"),
     "solvers": ("quotientgraph.cli.backends", "list the linear-system backends, and time them"),
-    "data": ("quotientgraph.datasets", "where benchmark data come from; fetch or check them"),
+    "data": ("quotientgraph.bench.data", "where benchmark data come from; fetch or check them"),
     "completion": ("quotientgraph.cli.completion", "print a completion script for bash, zsh or fish"),
 }
 EXAMPLES = """\
@@ -100,6 +100,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:
         # A polite end on `kill`, too: whatever is half-written is removed on the way out.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        # GNU OpenMP's threads spin while they wait, which on a busy machine takes six times the processor time.
+        os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
         code = _run(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()

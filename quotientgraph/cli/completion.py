@@ -74,7 +74,7 @@ _quotientgraph() {{
 {chr(10).join("  " + line for line in words)}
       esac ;; esac ;;
   esac
-  [ "$current" = "" ] && [ "${{words#-}}" != "$words" ] && words=""
+  [ -z "$current" ] && words="$(printf '%s\\n' $words | grep -v '^-')"
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }}
 complete -o default -o filenames -F _quotientgraph quotientgraph

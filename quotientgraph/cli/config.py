@@ -15,7 +15,7 @@ def prepare(parser: argparse.ArgumentParser, argv: list[str]) -> list[str]:
     """The command line with the options of ``--config FILE`` in it; given ones replace those of the file."""
     argv = _with_pixel_size(argv)
     file = _config_of(argv)
-    if file is None:
+    if file is None or "--config" not in parser._option_string_actions:
         return argv
     given = _given(parser, argv)
     if given & set(CAMERA):
@@ -30,7 +30,7 @@ def prepare(parser: argparse.ArgumentParser, argv: list[str]) -> list[str]:
     except UsageError as problem:
         raise UsageError(f"{file}: {problem}") from None
     place = next(i for i, word in enumerate(argv) if not word.startswith("-")) + 1
-    return [*argv[:place], *words, *argv[place:]]
+    return _with_pixel_size([*argv[:place], *words, *argv[place:]])
 
 
 def _with_pixel_size(argv: list[str]) -> list[str]:

@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         bar.stage("drawing")
         scene = scenes.make(args.scene, shape=(max(8, args.size * 4 // 5), args.size))
-        bar.stage("components")
+        bar.stage("components, filling")
         from ..integration import integrate
 
         result = integrate(scene.normals, scene.mask, scene.camera, "opencv", progress=bar.step)

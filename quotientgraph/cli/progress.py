@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -71,4 +72,7 @@ def _bar(total: int, unit: str, quiet: bool) -> Any:
         return None
     from tqdm import tqdm
 
-    return tqdm(total=total, unit=unit, leave=False, dynamic_ncols=True, file=sys.stderr)
+    # A terminal inside a container may say that it has no columns.
+    known = os.get_terminal_size(sys.stderr.fileno()).columns > 0
+    size: dict[str, Any] = {"dynamic_ncols": True} if known else {"ncols": 80, "nrows": 24}
+    return tqdm(total=total, unit=unit, leave=False, file=sys.stderr, **size)

@@ -117,7 +117,7 @@ def integrated(
     options: dict[str, Any] = {key: getattr(args, key) for key in ("connectivity", "method") if getattr(args, key)}
     if args.angle is not None:
         options["angle"] = None if args.angle == "none" else args.angle
-    watcher.stage("components")
+    watcher.stage("components, filling")
     try:
         return integrate(
             source.normals,

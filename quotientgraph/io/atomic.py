@@ -50,7 +50,8 @@ def atomic(path: Path | str) -> Iterator[Path]:
 def _remedy(error: OSError) -> str:
     import errno
 
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+    # NumPy's fast path tells of a short write without a number: "2000 requested and 496 written".
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or str(error).endswith(" written"):
         return "free some space or write to another disk"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return "choose a folder in which you may write"

@@ -1,0 +1,250 @@
+"""The command line as such: help, version, usage errors, demo, info, solvers, completion."""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import quotientgraph.io as qio
+from quotientgraph import __version__, scenes
+from quotientgraph.cli import COMMANDS, build_parser, main
+
+HEAVY = ["numba", "igraph", "networkx", "scipy", "matplotlib", "trimesh", "imagecodecs", "tqdm"]
+
+
+@pytest.fixture
+def ball(tmp_path):
+    """A folder in the layout of BiNI: a ball, 16-bit normals in the OpenGL frame."""
+    scene = scenes.make("sphere", shape=(40, 50))
+    folder = tmp_path / "ball"
+    folder.mkdir()
+    normals = np.nan_to_num(scene.normals) * [1, -1, -1]
+    image = np.rint((normals + 1) * 32767.5).astype(np.uint16)
+    qio.write_image(folder / "normal_map.png", image)
+    qio.write_image(folder / "mask.png", (scene.mask * 255).astype(np.uint8))
+    np.savetxt(folder / "K.txt", scene.camera.matrix)
+    return folder
+
+
+def fails(capsys, code, *argv):
+    """The one line that a failing command prints."""
+    assert main([str(word) for word in argv]) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    lines = captured.err.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("quotientgraph: error: ")
+    return lines[0]
+
+
+def shell(*argv, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "quotientgraph", *map(str, argv)], capture_output=True, text=True, timeout=300, **options
+    )
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["integrate", "--help"], ["completion", "bash"]])
+def test_help_loads_nothing_heavy(words):
+    """Help and version come at once: no compiler, no image formats, no graphs."""
+    code = (
+        "import sys\nfrom quotientgraph.cli import main\ntry:\n    main(sys.argv[1:])\nexcept SystemExit: pass\n"
+        f"print([m for m in {HEAVY} if m in sys.modules], file=sys.stderr)"
+    )
+    if words == ["completion", "bash"]:
+        code = code.replace("'scipy', ", "")
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=60)
+    assert done.stderr.strip() == "[]"
+    assert done.stdout
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["--version"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out == f"quotientgraph {__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["demo", "integrate", "info", "solvers", "completion"])
+def test_every_command_has_help(command, capsys):
+    """Help fits 80 columns where it is not an example, and names every option."""
+    with pytest.raises(SystemExit) as end:
+        main([command, "--help"])
+    assert end.value.code == 0
+    text = capsys.readouterr().out
+    for option in build_parser(command)[1][command]._option_string_actions:
+        assert option in text
+
+
+def test_no_command_prints_help(capsys):
+    assert main([]) == 2
+    text = capsys.readouterr().err
+    assert all(name in text for name in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["frobnicate"], "invalid choice: 'frobnicate'"),
+        (["integrate"], "required: INPUT"),
+        (["integrate", "x.png", "--fov", "200"], "--fov: 200 must be between 0 and 180"),
+        (["integrate", "x.png", "--angle", "wide"], "--angle: 'wide' is not a number"),
+        (["integrate", "x.png", "--frame", "vulkan"], "--frame: 'vulkan' is not known; use one of opencv, opengl"),
+        (["integrate", "x.png", "--solver", "magic"], "'magic' is not known; available here:"),
+        (["integrate", "x.png", "--method", "magic"], "--method: 'magic' is not known; use one of components"),
+        (["integrate", "x.png", "--fov", "9", "--orthographic"], "not allowed with argument"),
+        (["integrate", "x.png", "--camera", "no.txt"], "--camera: no.txt: no such file"),
+        (["integrate", "x.png", "--mask", "."], "--mask: .: is a folder"),
+        (["integrate", "x.png", "--merg", "3"], "unrecognized arguments: --merg 3 (see quotientgraph integrate"),
+        (["integrate", "x.png", "--jobs", "0"], "--jobs: 0 must be at least 1"),
+        (["integrate", "x.png", "--format", "npy,gif"], "--format: 'gif' is not known; use npy"),
+        (["integrate", "x.png", "--format", "none", "--mesh", "none"], "nothing to write"),
+        (["integrate", "x.png", "--anchor", "1,2"], "is not U,V,DEPTH"),
+        (["integrate", "x.png", "--prior-weight", "2"], "no --depth-prior"),
+        (["demo", "--scene", "moon"], "'moon' is not a scene; use one of boxes"),
+        (["solvers", "--solver", "magic", "--bench", "x.npz"], "'magic' cannot be used here; use one of auto"),
+        (["completion", "tcsh"], "invalid choice: 'tcsh'"),
+    ],
+)
+def test_usage_errors(words, says, capsys, tmp_path, monkeypatch):
+    """What is wrong with the command line is said in one line, with exit code 2, before anything is read."""
+    monkeypatch.chdir(tmp_path)
+    assert says in fails(capsys, 2, *words)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_demo(tmp_path, monkeypatch, capsys):
+    """The demo writes depth, mesh and picture into ./quotientgraph-demo and says how good it is."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo", "--size", "80"]) == 0
+    out = capsys.readouterr().out
+    assert "error against the exact depth" in out
+    folder = tmp_path / "quotientgraph-demo"
+    assert sorted(os.listdir(folder)) == ["depth.npy", "mesh.ply", "picture.png"]
+    assert np.load(folder / "depth.npy").shape == (64, 80)
+    assert os.listdir(tmp_path) == ["quotientgraph-demo"]
+
+
+def test_demo_of_a_sphere_with_report(tmp_path, capsys):
+    """Another scene, the report, and the same facts as JSON."""
+    assert main(["demo", "--scene", "sphere", "--size", "60", "--report", "--json", "-o", str(tmp_path / "d")]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["files"] == ["depth.npy", "mesh.ply", "picture.png", "report.html"]
+    assert record["relative_error"] < 0.01
+    assert main(["demo", "--list"]) == 0
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == scenes.names()
+
+
+def test_info(ball, capsys):
+    """What is understood: size, bits, frame by evidence, camera, valid pixels, pieces, components."""
+    assert main(["info", str(ball)]) == 0
+    out = capsys.readouterr().out
+    for text in (
+        "50 × 40, 16-bit integers",
+        "pinhole, fx",
+        "opengl (decided by",
+        "facing away",
+        "pieces      1",
+        "at 3.5°",
+    ):
+        assert text in out
+    assert main(["info", str(ball), "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert (record["width"], record["height"], record["bits"], record["frame"]) == (50, 40, 16, "opengl")
+    assert list(record["components"]) == ["2.0", "3.5", "5.0"]
+    assert record["valid_pixels"] + sum(record["left_out"].values()) == record["mask_pixels"]
+    assert record["frame_scores"]["opengl"]["outward"] > 0
+
+
+def test_info_where_the_evidence_is_weak(tmp_path, capsys):
+    """A relief that fills the frame could as well be inside out: info says so, integrate stops and names the flag."""
+    scene = scenes.make("bumps", shape=(40, 50), camera="orthographic")
+    path = tmp_path / "bumps.npy"
+    np.save(path, scene.normals)
+    assert main(["info", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "undecided; pass --frame" in out
+    assert "components" not in out
+    line = fails(capsys, 1, "integrate", path, "-o", tmp_path / "out")
+    assert "pass --frame with one of" in line
+    assert "residual" in line
+    assert main(["info", str(path), "--frame", "right,down,forward"]) == 0
+    assert not (tmp_path / "out").exists()
+
+
+def test_info_continues_past_a_bad_file(ball, tmp_path, capsys):
+    (tmp_path / "bad.png").write_text("not an image")
+    assert main(["info", str(tmp_path / "bad.png"), str(ball), "--json"]) == 1
+    captured = capsys.readouterr()
+    assert [("error" in record) for record in json.loads(captured.out)] == [True, False]
+    assert captured.err.count("\n") == 1
+
+
+def test_solvers(capsys, ball, tmp_path):
+    """The table of backends, and timings of real systems that `--dump-systems` saved."""
+    assert main(["solvers"]) == 0
+    out = capsys.readouterr().out
+    assert "direct" in out
+    assert "cupy" in out
+    assert main(["solvers", "--json"]) == 0
+    assert {"name", "available", "version", "reason"} <= set(json.loads(capsys.readouterr().out)[0])
+    arguments = ["integrate", ball, "-o", tmp_path / "out", "--dump-systems", tmp_path / "sys", "--angle", "1", "-q"]
+    assert main([*map(str, arguments)]) == 0
+    systems = sorted((tmp_path / "sys").iterdir())
+    assert systems[0].name == "0000.npz"
+    assert main(["solvers", "--bench", str(systems[0]), "--solver", "scipy", "--repeat", "1", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["backend"] == "scipy"
+    assert row["residual"] < 1e-3
+    assert "no such file" in fails(capsys, 1, "solvers", "--bench", tmp_path / "none.npz").lower()
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+def test_completion_knows_all_options(name, capsys):
+    """The scripts are made from the parsers: every option of `integrate` is in them."""
+    assert main(["completion", name]) == 0
+    script = capsys.readouterr().out
+    for option in ("merge-every", "depth-prior", "skip-existing", "soft hard none", "auto cpu cuda"):
+        assert option in script
+    program = shutil.which(name)
+    if program is None:
+        pytest.skip(f"{name} is not installed: its script is generated but not parsed")
+    assert subprocess.run([program, "-n"], input=script, text=True, timeout=20).returncode == 0
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("inte", ["integrate"]),
+        ("integrate --merge", ["--merge-every"]),
+        ("integrate --reweighting ha", ["hard"]),
+        ("integrate --connectivity ", ["4", "8"]),
+        ("completion ", ["bash", "fish", "zsh"]),
+    ],
+)
+def test_completion_in_bash(words, expected, capsys):
+    assert main(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    line = ["quotientgraph", *words.split(" ")]
+    script += f"COMP_WORDS=({shlex.join(line)}); COMP_CWORD={len(line) - 1}\n"
+    script += "_quotientgraph; printf '%s\\n' \"${COMPREPLY[@]}\"\n"
+    done = subprocess.run(["bash"], input=script, capture_output=True, text=True, timeout=20)
+    assert done.stderr == ""
+    assert sorted(done.stdout.split()) == expected
+
+
+def test_a_reader_that_goes_away(ball):
+    """`quotientgraph info … | true` ends quietly."""
+    command = f"{sys.executable} -m quotientgraph info {ball} | true"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=60)
+    assert done.stderr == ""
+
+
+def test_as_a_module():
+    done = shell("--version")
+    assert (done.returncode, done.stdout) == (0, f"quotientgraph {__version__}\n")

@@ -1,0 +1,524 @@
+"""`quotientgraph integrate`: inputs, outputs, configuration, batches, and that nothing half-written stays behind."""
+
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import trimesh
+
+import quotientgraph.io as qio
+from quotientgraph import scenes
+from quotientgraph.cli import main, workers
+from quotientgraph.cli.inputs import expand, names
+from quotientgraph.metrics import relative_error
+
+# The tests stand in other folders, and the package need not be installed.
+ENV = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])}
+
+
+def write_map(path, scene):
+    """A 16-bit PNG in the OpenGL frame with the mask as alpha."""
+    normals = np.nan_to_num(scene.normals) * [1, -1, -1]
+    image = np.rint((normals + 1) * 32767.5).astype(np.uint16)
+    qio.write_image(path, np.dstack([image, (scene.mask * 65535).astype(np.uint16)]))
+
+
+@pytest.fixture(scope="module")
+def ball():
+    return scenes.make("sphere", shape=(40, 50))
+
+
+@pytest.fixture
+def work(tmp_path, monkeypatch, ball):
+    """An empty folder to stand in, with ball.png and its K.txt."""
+    monkeypatch.chdir(tmp_path)
+    write_map(tmp_path / "ball.png", ball)
+    np.savetxt("K.txt", ball.camera.matrix)
+    return tmp_path
+
+
+def run(*argv, code=0):
+    assert main([str(word) for word in argv]) == code
+
+
+def failure(capsys, *argv, code=1):
+    capsys.readouterr()
+    run(*argv, code=code)
+    captured = capsys.readouterr()
+    (line,) = captured.err.splitlines()
+    assert line.startswith("quotientgraph: error: ")
+    return line
+
+
+def left_behind(folder):
+    """Everything in a folder that a finished run should not leave."""
+    return [str(p) for p in Path(folder).rglob("*") if p.name.startswith(".")]
+
+
+def test_one_file(work, ball, capsys):
+    """Depth and mesh go straight into -o; the depth is that of the scene."""
+    run("integrate", "ball.png", "--camera", "K.txt", "-o", "out")
+    assert sorted(os.listdir("out")) == ["depth.npy", "mesh.ply"]
+    assert relative_error(np.load("out/depth.npy"), ball.depth) < 2e-3
+    captured = capsys.readouterr()
+    assert "ball: 50 × 40" in captured.out
+    assert "out: depth.npy, mesh.ply" in captured.out
+    mesh = trimesh.load("out/mesh.ply")
+    assert len(mesh.vertices) > 0.9 * ball.mask.sum()
+    assert np.isfinite(mesh.vertices).all()
+    assert left_behind(work) == []
+
+
+def test_every_output(work, capsys):
+    """All formats at once, each readable again; JSON tells what was made."""
+    run("integrate", "ball.png", "--camera", "K.txt", "-o", "out", "--format", "npy,exr,tiff,png", "--mesh",
+        "ply,obj,glb,stl", "--points", "--labels", "--graphml", "--picture", "--report", "--json")  # fmt: skip
+    document = json.loads(capsys.readouterr().out)
+    assert (document["ok"], document["failed"], document["skipped"]) == (1, 0, 0)
+    (record,) = document["results"]
+    assert record["files"] == sorted(os.listdir("out"))
+    assert {"components.graphml", "labels.png", "points.ply", "picture.png", "report.html"} <= set(record["files"])
+    depth = np.load("out/depth.npy")
+    for kind, tolerance in (("exr", 1e-6), ("tiff", 1e-6), ("png", 1e-4)):
+        np.testing.assert_allclose(qio.read_depth(f"out/depth.{kind}"), depth, rtol=tolerance)
+    assert qio.read_labels("out/labels.png").max() + 1 == record["components"]
+    counts = {len(trimesh.load(f"out/mesh.{kind}", force="mesh").faces) for kind in ("ply", "obj", "glb", "stl")}
+    assert len(counts) == 1
+    assert (record["frame"], record["converged"], record["pieces"]) == ("opengl", True, 1)
+
+
+def test_a_texture(work):
+    """A photograph of any size is laid over the mesh."""
+    qio.write_image("photo.png", np.full((80, 100, 3), [200, 30, 10], dtype=np.uint8))
+    run("integrate", "ball.png", "--fov", 40, "-o", "out", "--texture", "photo.png", "--mesh", "ply,glb")
+    colours = trimesh.load("out/mesh.ply").visual.vertex_colors
+    assert (colours[:, :3] == [200, 30, 10]).all()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--fov", "40"],
+        ["--orthographic"],
+        ["--orthographic", "0.5"],
+        ["--rays", "rays.npy"],
+        ["--fisheye", "60"],
+        ["--camera", "K.txt"],
+        [],
+    ],
+)
+def test_cameras(work, ball, options, capsys):
+    """Every way to state the camera, also with the file right after --orthographic."""
+    np.save("rays.npy", ball.camera.rays(ball.shape))
+    run("integrate", "--mesh", "none", "--frame", "opengl", "--json", "-o", "out", *options, "ball.png")
+    (record,) = json.loads(capsys.readouterr().out)["results"]
+    expected = {
+        "--fov": "pinhole",
+        "--orthographic": "orthographic, pixel",
+        "--rays": "one ray",
+        "--fisheye": "one ray",
+        "--camera": "pinhole",
+    }
+    assert record["camera"].startswith(expected[options[0]] if options else "orthographic (assumed)")
+
+
+@pytest.mark.parametrize("frame", ["opencv", "dsine", "directx", "up,right,viewer"])
+def test_frames(work, ball, frame):
+    """The same surface in any frame, by its name and by evidence, gives the same depth."""
+    axes = qio.frame_axes(frame)
+    np.save("turned.npy", ball.normals @ axes)
+    run("integrate", "turned.npy", "--camera", "K.txt", "--frame", frame, "-o", "named", "-q", "--mesh", "none")
+    run("integrate", "turned.npy", "--camera", "K.txt", "-o", "auto", "-q", "--mesh", "none")
+    assert relative_error(np.load("named/depth.npy"), ball.depth) < 2e-3
+    np.testing.assert_array_equal(np.load("named/depth.npy"), np.load("auto/depth.npy"))
+
+
+def test_settings_reach_the_library(work, capsys):
+    """Method, angle, connectivity, iterations and solver are those asked for."""
+    options = ["--angle", "none", "--connectivity", "4", "--max-iterations", "2", "--solver", "scipy", "--reweighting",
+               "none", "--energy-tol", "1e-12"]  # fmt: skip
+    run("integrate", "ball.png", "--fov", 40, "--json", "-o", "out", "--mesh", "none", *options)
+    captured = capsys.readouterr()
+    (record,) = json.loads(captured.out)["results"]
+    assert record["components"] == record["valid_pixels"]
+    assert record["iterations"] == 2
+    assert not record["converged"]
+    assert captured.err.startswith("quotientgraph: warning: ball: not converged after 2 iterations")
+    run("integrate", "ball.png", "--fov", 40, "--json", "-o", "out", "--mesh", "none", "--method", "poisson")
+    assert json.loads(capsys.readouterr().out)["results"][0]["method"] == "poisson"
+
+
+def test_a_setting_that_the_method_does_not_know(work, capsys):
+    line = failure(capsys, "integrate", "ball.png", "--method", "fft", "--merge-every", 3, "-o", "out")
+    assert "--method fft does not know --merge-every" in line
+    assert not Path("out").exists()
+
+
+def test_warnings_are_shown(work, capsys, ball):
+    """Separate pieces are a warning on stderr, one line; --quiet hides it."""
+    mask = ball.mask.copy()
+    mask[:, 25] = False
+    qio.write_image("mask.png", (mask * 255).astype(np.uint8))
+    run("integrate", "ball.png", "--fov", 40, "--mask", "mask.png", "-o", "out")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("quotientgraph: warning: ball: the valid pixels form 2 separate pieces")
+    run("integrate", "ball.png", "--fov", 40, "--mask", "mask.png", "-o", "out", "--quiet")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_configuration(work, capsys):
+    """Options from a file; the command line wins, also over another camera and a switch."""
+    Path("s.toml").write_text(
+        'format = ["npy", "tiff"]\nmesh = "none"\nfov = 40\nmax_iterations = 3\nlabels = true\n'
+        'json = true\nangle = "none"\n'
+    )
+    run("integrate", "ball.png", "--config", "s.toml", "-o", "out")
+    (record,) = json.loads(capsys.readouterr().out)["results"]
+    assert record["files"] == ["depth.npy", "depth.tiff", "labels.png"]
+    assert record["camera"].startswith("pinhole")
+    assert record["components"] == record["valid_pixels"]
+    run("integrate", "ball.png", "--config=s.toml", "-o", "out2", "--no-labels", "--orthographic", "--format", "exr")
+    (record,) = json.loads(capsys.readouterr().out)["results"]
+    assert record["files"] == ["depth.exr"]
+    assert record["camera"].startswith("orthographic")
+
+
+def test_a_switch_with_an_optional_value_in_a_configuration(work, capsys):
+    Path("s.toml").write_text("orthographic = true")
+    run("integrate", "ball.png", "--config", "s.toml", "-o", "out", "--frame", "opengl", "--json")
+    assert json.loads(capsys.readouterr().out)["results"][0]["camera"] == "orthographic, pixel size 1"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("anlge = 2", "unknown key 'anlge'; did you mean 'angle'?"),
+        ("zzz = 2", "unknown key 'zzz'; known are anchor, angle"),
+        ("angle = [", "not a TOML file"),
+        ("angle = 'wide'", "s.toml: argument --angle: 'wide' is not a number"),
+        ("labels = 3", "labels is true or false, not 3"),
+        ("fov = true", "fov needs a value, not true"),
+        ("fov = 30\nfisheye = 90", "not allowed with argument"),
+        ("[angle]\nx = 1", "angle is a table"),
+    ],
+)
+def test_a_wrong_configuration(work, capsys, text, says):
+    Path("s.toml").write_text(text)
+    assert says in failure(capsys, "integrate", "ball.png", "--config", "s.toml", code=2)
+
+
+def test_a_missing_configuration(work, capsys):
+    assert "--config no.toml" in failure(capsys, "integrate", "ball.png", "--config", "no.toml", code=2)
+
+
+def _cut(path):
+    path.write_bytes(Path("ball.png").read_bytes()[:500])
+
+
+BAD = {
+    "missing": (lambda path: None, [], "no such file"),
+    "cut": (_cut, [], "cut off"),
+    "text": (lambda path: path.write_text("hello"), [], "it holds text"),
+    "empty": (lambda path: path.touch(), [], "the file is empty"),
+    "two numbers": (lambda path: shutil.copy("ball.png", path), ["--camera", "two.txt"], "it holds 2 numbers"),
+    "other mask": (lambda path: shutil.copy("ball.png", path), ["--mask", "small.png"], "sizes must agree"),
+    "bad texture": (lambda path: shutil.copy("ball.png", path), ["--texture", "two.txt"], "'.txt' is not known"),
+    "other prior": (lambda path: shutil.copy("ball.png", path), ["--depth-prior", "prior.npy"], "is not the normals'"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_files(work, capsys, case):
+    """A one-line message with the file's name, exit code 1, and no trace on the disk."""
+    make, options, says = BAD[case]
+    Path("two.txt").write_text("500 500")
+    qio.write_image("small.png", np.full((5, 6), 255, dtype=np.uint8))
+    np.save("prior.npy", np.ones((5, 6)))
+    make(work / "bad.png")
+    line = failure(capsys, "integrate", "bad.png", *options, "-o", "deep/out")
+    assert "bad.png: " in line
+    assert says in line
+    assert not Path("deep").exists()
+
+
+def test_no_match_and_empty_folders(work, capsys):
+    assert "no file matches" in failure(capsys, "integrate", "no/*.png")
+    Path("empty").mkdir()
+    assert "no normal map in this folder" in failure(capsys, "integrate", "empty")
+    assert not Path("quotientgraph-output").exists()
+
+
+def test_places_where_nothing_can_be_written(work, capsys):
+    """-o names a file, or lies under one (this stops root, too, whom permissions do not)."""
+    for place in ("K.txt", "K.txt/out"):
+        assert "choose another place with -o" in failure(capsys, "integrate", "ball.png", "--fov", 40, "-o", place)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_without_rights(work, capsys):
+    Path("locked").mkdir(mode=0o500)
+    for place in ("locked", "locked/out"):
+        assert "ermission denied" in failure(capsys, "integrate", "ball.png", "--fov", 40, "-o", place)
+
+
+def test_an_earlier_result_survives_a_failure(work, capsys):
+    """If the new files cannot be made, the old ones stay as they were."""
+    run("integrate", "ball.png", "--fov", 40, "-o", "out", "-q")
+    before = Path("out/depth.npy").read_bytes()
+    failure(capsys, "integrate", "ball.png", "--fov", 30, "-o", "out", "--method", "fft", "--device", "cpu")
+    assert Path("out/depth.npy").read_bytes() == before
+    assert sorted(os.listdir("out")) == ["depth.npy", "mesh.ply"]
+    run("integrate", "ball.png", "--fov", 30, "-o", "out", "-q")
+    assert Path("out/depth.npy").read_bytes() != before
+
+
+def spawn(*argv, **options):
+    command = [sys.executable, "-m", "quotientgraph", *map(str, argv)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENV, **options)
+
+
+def test_a_full_disk(work):
+    """Writes that stop at 4 kB, as on a full disk: one line, exit code 1, nothing left."""
+    # The JIT cache would be hit by the limit as well: it is filled before, and files are only read then.
+    run("integrate", "ball.png", "--fov", 40, "--frame", "opengl", "-o", "warm", "-q")
+    code = (
+        "import resource, sys; from quotientgraph.cli import main;"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY));"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    words = ["integrate", "ball.png", "--fov", "40", "--frame", "opengl", "-o", "full/out"]
+    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=300, env=ENV)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("quotientgraph: error: ball.png: full/out/")
+    assert "free some space or write to another disk" in line
+    assert not Path("full").exists()
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 4096
+
+
+SLOW = """\
+import sys, time
+import quotientgraph.cli.reconstruct as r
+def slow(*args):
+    (args[0] / "depth.npy").write_bytes(b"half")
+    open("started", "w").close()
+    time.sleep(60)
+r.write_all = slow
+from quotientgraph.cli import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupt_in_the_middle(work, number, code):
+    """Ctrl-C and kill while files are written: the exit code says so, no traceback, nothing left behind."""
+    words = ["integrate", "ball.png", "--fov", "40", "--frame", "opengl", "-o", "cut/out"]
+    process = subprocess.Popen([sys.executable, "-c", SLOW, *words], stderr=subprocess.PIPE, text=True, env=ENV)
+    _wait_for(Path("started"), process)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert err == ("quotientgraph: error: interrupted; what was not finished is not there\n" if code == 130 else "")
+    assert not Path("cut").exists()
+
+
+def _wait_for(path, process, seconds=120):
+    end = time.monotonic() + seconds
+    while not path.exists() and process.poll() is None and time.monotonic() < end:
+        time.sleep(0.02)
+    assert path.exists(), process.communicate()
+
+
+@pytest.fixture
+def many(work):
+    """Seven maps, the fourth of them damaged, and a place for results."""
+    Path("maps").mkdir()
+    for i in range(7):
+        write_map(work / "maps" / f"m{i}.png", scenes.make("sphere", shape=(24 + i, 30)))
+    _cut(work / "maps" / "m3.png")
+    return work
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_batch_with_a_corrupt_file(many, jobs, capsys):
+    """One bad file fails alone; the summary and the exit code say so; the results do not depend on --jobs."""
+    run("integrate", "maps", "--fov", 40, "--frame", "opengl", "-o", "out", "--jobs", jobs, code=1)
+    captured = capsys.readouterr()
+    assert captured.err.splitlines()[-1] == "7 inputs: 6 done, 1 failed"
+    assert captured.err.count("quotientgraph: error: ") == 1
+    assert "maps/m3.png" in captured.err
+    assert captured.out.count("→ out/m") == 6
+    assert sorted(os.listdir("out")) == [f"m{i}" for i in (0, 1, 2, 4, 5, 6)]
+    assert left_behind("out") == []
+    run("integrate", "maps/m5.png", "--fov", 40, "--frame", "opengl", "-o", "alone", "-q")
+    np.testing.assert_allclose(np.load("out/m5/depth.npy"), np.load("alone/depth.npy"), rtol=1e-9)
+
+
+def test_skip_existing(many, capsys):
+    """What is complete is left alone; what lacks a file is done again."""
+    options = [
+        "integrate",
+        "maps/m0.png",
+        "maps/m1.png",
+        "--fov",
+        40,
+        "--frame",
+        "opengl",
+        "-o",
+        "out",
+        "--skip-existing",
+    ]
+    run(*options, "-q")
+    Path("out/m1/mesh.ply").unlink()
+    stamp = Path("out/m0/depth.npy").stat().st_mtime_ns
+    run(*options, "--json")
+    document = json.loads(capsys.readouterr().out)
+    assert [record["status"] for record in document["results"]] == ["skipped", "ok"]
+    assert (document["ok"], document["skipped"]) == (1, 1)
+    assert Path("out/m0/depth.npy").stat().st_mtime_ns == stamp
+
+
+def test_files_by_name(many, capsys):
+    """{name} in --mask is the name of each input."""
+    Path("masks").mkdir()
+    for i in (0, 1):
+        mask = np.zeros((24 + i, 30), dtype=np.uint8)
+        mask[8:16, 10:20] = 255
+        qio.write_image(f"masks/m{i}_mask.png", mask)
+    run("integrate", "maps/m[01].png", "--fov", 40, "--frame", "opengl", "--mask", "masks/{name}_mask.png", "--json")
+    records = json.loads(capsys.readouterr().out)["results"]
+    assert [record["valid_pixels"] for record in records] == [80, 80]
+    assert [record["output"] for record in records] == ["quotientgraph-output/m0", "quotientgraph-output/m1"]
+
+
+def test_interrupting_a_batch(many):
+    """Ctrl-C reaches the whole group: workers end, finished results stay, nothing half-written does."""
+    words = ["integrate", "maps", "--fov", "40", "--frame", "opengl", "-o", "out", "--jobs", "2"]
+    for i in range(60):
+        shutil.copy("maps/m0.png", f"maps/n{i:02d}.png")
+    process = spawn(*words, start_new_session=True)
+    _wait_for(Path("out/m1/mesh.ply"), process)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == "quotientgraph: error: interrupted; what was not finished is not there"
+    assert "Traceback" not in err
+    assert left_behind("out") == []
+    assert all(sorted(os.listdir(folder)) == ["depth.npy", "mesh.ply"] for folder in Path("out").iterdir())
+
+
+def test_a_worker_that_dies(many, monkeypatch):
+    """A worker killed by the system takes only its own input along, and its traces are removed."""
+    from quotientgraph.cli.reconstruct import Job
+
+    job = Job(Path("maps/m0.png"), "m0", Path("out"), Path(".out.part"), None, None, None)
+    Path(".out.part").mkdir()
+    record = workers._lost(job, -signal.SIGKILL)
+    assert record["status"] == "failed"
+    assert "SIGKILL" in record["error"]
+    assert not Path(".out.part").exists()
+
+
+def test_threads_are_shared(monkeypatch):
+    """With two workers each gets half of the cores, or less where the user said so; the environment is restored."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)), raising=False)
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "3")
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    with workers._thread_share(2):
+        assert os.environ["NUMBA_NUM_THREADS"] == "3"
+        assert os.environ["OMP_NUM_THREADS"] == "4"
+    assert "OMP_NUM_THREADS" not in os.environ
+
+
+def test_inputs_and_names(tmp_path, monkeypatch):
+    """Files, layout folders, folders of either, patterns; two of the same name get longer ones."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("a/bear", "a/cat", "b"):
+        Path(name).mkdir(parents=True)
+    for name in ("a/bear/normal_map.png", "a/cat/normals.npz", "b/bear.png", "b/bear.exr", "b/note.txt"):
+        Path(name).touch()
+    assert expand(["a"]) == ([Path("a/bear"), Path("a/cat")], False)
+    assert expand(["a/bear"]) == ([Path("a/bear")], True)
+    assert expand(["b"]) == ([Path("b/bear.exr"), Path("b/bear.png")], False)
+    assert expand(["b/*.png", "a/bear"]) == ([Path("b/bear.png"), Path("a/bear")], False)
+    assert expand(["nothing.png"]) == ([Path("nothing.png")], True)
+    everything = [Path("a/bear"), Path("a/cat/normals.npz"), Path("b/bear.png"), Path("b/bear.exr")]
+    found = names(everything)
+    assert len(set(found)) == 4
+    assert found[1] == "cat"
+
+
+def test_truth_in_the_folder(work, ball, capsys):
+    """A folder with the true depth has its error reported."""
+    Path("scene").mkdir()
+    np.savez("scene/normals.npz", normals=ball.normals)
+    np.savez("scene/depth_gt.npz", depth=7 * ball.depth)
+    shutil.copy("K.txt", "scene/K.txt")
+    run("integrate", "scene", "-o", "out", "--json", "--mesh", "none")
+    assert json.loads(capsys.readouterr().out)["results"][0]["relative_error"] < 2e-3
+    run("integrate", "scene", "-o", "out", "--mesh", "none")
+    assert "MADE" in capsys.readouterr().out
+
+
+def test_saving_from_python(work, ball):
+    """`result.save` goes by suffix; the mesh is that of the command line."""
+    from quotientgraph import integrate
+
+    result = integrate(ball.normals, ball.mask, ball.camera, "opencv")
+    result.save("z.exr")
+    result.save("z.glb")
+    result.save("z.html")
+    np.testing.assert_allclose(qio.read_depth("z.exr"), result.depth, rtol=1e-6)
+    assert len(trimesh.load("z.glb", force="mesh").faces) == len(result.mesh().faces)
+    assert "<img" in result._repr_html_()
+    with pytest.raises(qio.OutputError, match="not known"):
+        result.save("z.docx")
+
+
+def test_progress_on_a_terminal(work):
+    """On a terminal there are bars with stage, components and energy; the last line is the result."""
+    import pty
+
+    pid, terminal = pty.fork()
+    if pid == 0:
+        words = ["integrate", "ball.png", "--fov", "40", "--frame", "opengl", "--angle", "1", "-o", "out"]
+        os.execve(sys.executable, [sys.executable, "-m", "quotientgraph", *words], ENV)
+    shown = b""
+    while True:
+        try:
+            part = os.read(terminal, 65536)
+        except OSError:  # how Linux says that the other end is closed
+            break
+        if not part:
+            break
+        shown += part
+    assert os.waitpid(pid, 0)[1] == 0
+    text = shown.decode()
+    for word in ("ball: reading", "ball: components", "ball: scales", "components=", "energy=", "ball: writing"):
+        assert word in text
+    assert "→ out: depth.npy, mesh.ply" in text.splitlines()[-1]
+
+
+def test_priors_and_anchors(work, ball):
+    """A coarse depth and a pixel of known depth set the absolute scale."""
+    import inspect
+
+    from quotientgraph.scales import optimize
+
+    if not {"prior", "anchors"} <= set(inspect.signature(optimize).parameters):
+        pytest.skip("optimize() does not take prior= and anchors= yet")
+    v, u = (int(i) for i in np.argwhere(ball.mask)[ball.mask.sum() // 2])
+    common = ["integrate", "ball.png", "--camera", "K.txt", "--frame", "opengl", "--mesh", "none", "-q"]
+    run(*common, "--anchor", f"{u},{v},{3 * ball.depth[v, u]}", "-o", "anchored")
+    np.testing.assert_allclose(np.load("anchored/depth.npy")[ball.mask], 3 * ball.depth[ball.mask], rtol=0.02)
+    np.save("prior.npy", 5 * ball.depth)
+    run(*common, "--depth-prior", "prior.npy", "--prior-weight", "1", "-o", "guided")
+    assert relative_error(np.load("guided/depth.npy"), ball.depth) < 2e-3

@@ -1,0 +1,91 @@
+"""Priors and anchors: what is known of depth beside the normals."""
+
+import numpy as np
+import pytest
+
+from quotientgraph import integrate, scenes
+from quotientgraph.metrics import relative_error
+
+
+@pytest.fixture(scope="module")
+def islands():
+    return scenes.make("islands", shape=(96, 120))
+
+
+@pytest.fixture(scope="module")
+def spheres():
+    return scenes.make("spheres", shape=(96, 120))
+
+
+def solved(scene, **settings):
+    return integrate(scene.normals, scene.mask, scene.camera, "opencv", **settings)
+
+
+def anchors_of(scene, pieces):
+    """The depth of one pixel of each piece."""
+    places = [np.argwhere(pieces == piece)[np.count_nonzero(pieces == piece) // 2] for piece in range(pieces.max() + 1)]
+    return [(u, v, scene.depth[v, u]) for v, u in places]
+
+
+@pytest.mark.parametrize("camera", ["perspective", "orthographic"])
+def test_anchors_fix_the_depth_of_separate_pieces(camera):
+    """One known pixel a piece puts all pieces to their absolute depth, without any alignment."""
+    scene = scenes.make("islands", shape=(96, 120), camera=camera)
+    plain = solved(scene)
+    assert plain.n_pieces > 1
+    result = solved(scene, anchors=anchors_of(scene, plain.pieces))
+    error = np.abs(result.depth - scene.depth)[scene.mask & np.isfinite(result.depth)]
+    assert np.median(error) < 0.01 * np.nanmedian(np.abs(scene.depth))
+
+
+def test_an_anchor_sets_the_scale(spheres):
+    """With one anchor the depth at that pixel is the anchor's."""
+    result = solved(spheres, anchors=[(60, 48, 7.0)])
+    assert result.depth[48, 60] == pytest.approx(7.0, rel=1e-3)
+
+
+def test_a_prior_of_wrong_scale_decides_full_discontinuities(spheres):
+    """A noisy prior in other units is better than none, and the result is far better than the prior."""
+    noise = 1 + 0.01 * np.random.default_rng(0).standard_normal(spheres.depth.shape)
+    prior = 3.7 * spheres.depth * noise
+    result = solved(spheres, prior=prior)
+    assert relative_error(result.depth, spheres.depth) < min(0.002, relative_error(solved(spheres).depth, spheres.depth))
+    assert np.nanmedian(result.depth / spheres.depth) == pytest.approx(3.7, rel=0.01)
+
+
+def test_a_prior_may_have_holes_and_an_offset(spheres):
+    """NaN means unknown; an offset of a predicted depth is found from the surface."""
+    prior = spheres.depth + 0.3 * np.nanmedian(spheres.depth)
+    prior[::2] = np.nan
+    result = solved(spheres, prior=prior)
+    assert relative_error(result.depth, spheres.depth) < 0.02
+
+
+def test_a_prior_goes_with_merging(spheres):
+    """Ground edges are made anew for every level."""
+    result = solved(spheres, prior=spheres.depth, merge_every=3, max_iterations=12)
+    assert len(result.levels) > 1
+    assert relative_error(result.depth, spheres.depth) < 0.01
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"prior": np.ones((3, 3))}, "prior: its shape"),
+        ({"prior": np.full((96, 120), -1.0)}, "prior: it has no usable depth"),
+        ({"prior": np.ones((96, 120)), "prior_weight": 0}, "prior_weight"),
+        ({"anchors": [(500, 3, 1.0)]}, "anchors: .* outside"),
+        ({"anchors": [(0, 0, 1.0)]}, "anchors: the pixel .* is not valid"),
+        ({"anchors": [(1, 2)]}, "anchors: expected"),
+    ],
+)
+def test_bad_input_is_named(islands, settings, message):
+    """Errors name the argument and the remedy."""
+    with pytest.raises(ValueError, match=message):
+        solved(islands, **settings)
+
+
+def test_an_anchor_needs_a_positive_depth(spheres):
+    """A central camera sees nothing behind it."""
+    with pytest.raises(ValueError, match="anchors: the depth"):
+        solved(spheres, anchors=[(60, 48, -1.0)])
