@@ -3,7 +3,7 @@
     python docs/measure_solvers.py ../shared/data        # some minutes; OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 A case is the first systems of a run, solved one after the other as the pipeline does: what a backend keeps of a pattern
-counts for it. Times are CPU times of one thread, the least of several runs, divided by the time that a Frankot-Chellappa
+counts for it. Times are CPU times of one thread, the least of some runs, divided by the time that a Frankot-Chellappa
 integration of the same image takes.
 """
 
@@ -127,9 +127,8 @@ def table(rows):
     for case in cases:
         found = {r["backend"]: float(r["ratio"]) for r in rows if (r["object"], r["angle"], r["unknowns"]) == case}
         values = " | ".join(f"{found[name]:.2f}" for name in names)
-        lines.append(
-            f"| {case[0]}, {'one component a pixel' if case[1] == 'none' else f'θ = {case[1]}°'} | {case[2]} | {values} |"
-        )
+        kind = "a component per pixel" if case[1] == "none" else f"θ = {case[1]}°"
+        lines.append(f"| {case[0]}, {kind} | {case[2]} | {values} |")
     return "\n".join(lines)
 
 

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from solvers.arrays import array_namespace
-from solvers.jit import kernel, prange
+from solvers.jit import kernel
 from solvers.system import connected_labels
 
 from .pixelgraph import PixelGraph
 
-# Bounds of the angle that is chosen by noise. Below 2° nothing is gained; 20° is a coarse surface even under much noise.
-_LEAST_ANGLE, _LARGEST_ANGLE = 2.0, 20.0
+# The angle below which neighbours are joined (degrees). A larger one joins what does not belong together; but the noise of
+# neighbouring normals, √2 times that of one, should seldom reach it, or nothing but crumbs is left.
+_ANGLE, _NOISY_ANGLE, _NOISY = 2.0, 4.0, 0.7
 
 # A normal that turns this many times faster than is usual nearby does not turn: two surfaces meet there. Steps below
 # `_UNDOUBTED` degrees are not judged: 8-bit normals on a plane are all equal but for such steps.
@@ -34,7 +35,7 @@ def similar_edges(graph: PixelGraph, angle: float | None) -> np.ndarray:
 
 
 def suitable_angle(graph: PixelGraph) -> float:
-    """θ_c in degrees that suits the noise of a normal map: twice its standard deviation, 2 or more.
+    """θ_c in degrees that suits the noise of a normal map: 2, or 4 if its standard deviation is above 0.7°.
 
     Noise shows in how far a normal is from the mean of its two neighbours in the row, which curvature hardly changes; the
     lower quartile of that is taken, because texture and discontinuities make it large in some places only. Of noise alone,
@@ -44,12 +45,12 @@ def suitable_angle(graph: PixelGraph) -> float:
     left, centre, right = (index[:, k : index.shape[1] - 2 + k].ravel() for k in range(3))
     whole = np.flatnonzero((left >= 0) & (centre >= 0) & (right >= 0))
     if not len(whole):
-        return _LEAST_ANGLE
+        return _ANGLE
     whole = whole[:: max(1, len(whole) // 100_000)]
     n = graph.map.normals
     bend = np.linalg.norm(n[left[whole]] - 2 * n[centre[whole]] + n[right[whole]], axis=1)
     noise = np.degrees(np.percentile(bend, 25)) / 1.31
-    return float(np.clip(2 * noise, _LEAST_ANGLE, _LARGEST_ANGLE))
+    return _ANGLE if noise < _NOISY else _NOISY_ANGLE
 
 
 def steady_edges(graph: PixelGraph, angle: float | None) -> np.ndarray:
@@ -120,9 +121,9 @@ def _least(tail, head, residual, best):
             best[head[e]] = e
 
 
-@kernel(parallel=True)
+@kernel
 def _similar(normals, tail, head, cosine, out):
-    for e in prange(len(out)):
+    for e in range(len(out)):
         a, b = tail[e], head[e]
         dot = normals[a, 0] * normals[b, 0] + normals[a, 1] * normals[b, 1] + normals[a, 2] * normals[b, 2]
         out[e] = dot > cosine

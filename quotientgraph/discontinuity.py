@@ -278,14 +278,14 @@ def _sigmoid(x: Any, xp: Any) -> Any:
     return xp.where(x >= 0, 1 / (1 + small), small / (1 + small))
 
 
-@kernel(parallel=True)
+@kernel
 def _gather(
     tail, head, index, position, labels, number, potential, jump, gamma, scale,
     difference, residual, residual_back, beyond, component, gamma_squared, unit,
 ):  # fmt: skip
     """The fields of `CutEdges`, each edge turned so that its tail lies in the component of the smaller number."""
     height, width = index.shape
-    for k in prange(len(number)):
+    for k in range(len(number)):
         e = number[k]
         turned = labels[tail[e]] > labels[head[e]]
         a, b = (head[e], tail[e]) if turned else (tail[e], head[e])

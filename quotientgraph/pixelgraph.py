@@ -45,9 +45,7 @@ class PixelGraph:
         if connectivity not in _STEPS:
             raise ValueError(f"connectivity={connectivity!r} must be 4 or 8")
         steps = _STEPS[connectivity]
-        per_row = np.empty(normal_map.shape[0], dtype=np.int64)
-        _count_edges(normal_map.index, steps, per_row)
-        start = np.concatenate([[0], np.cumsum(per_row)])
+        start = np.concatenate([[0], np.cumsum(_edges_per_row(normal_map.index >= 0, steps))])
         tail, head = np.empty(start[-1], dtype=np.int32), np.empty(start[-1], dtype=np.int32)
         _list_edges(normal_map.index, steps, start, tail, head)
         return cls(normal_map, connectivity, tail, head)
@@ -104,18 +102,16 @@ class PixelGraph:
         return beyond_tail, beyond_head
 
 
-@kernel(parallel=True)
-def _count_edges(index, steps, per_row):
-    height, width = index.shape
-    for v in prange(height):
-        count = 0
-        for u in range(width):
-            if index[v, u] >= 0:
-                for k in range(len(steps)):
-                    vv, uu = v + steps[k, 0], u + steps[k, 1]
-                    if vv < height and 0 <= uu < width and index[vv, uu] >= 0:
-                        count += 1
-        per_row[v] = count
+def _edges_per_row(valid: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """(H,) how many edges have their tail in each row."""
+    height, width = valid.shape
+    out = np.zeros(height, dtype=np.int64)
+    for down, right in steps.tolist():
+        left = max(0, -right)
+        tails = valid[: height - down, left : width - max(0, right)]
+        heads = valid[down:, left + right : width - max(0, right) + right]
+        out[: height - down] += np.count_nonzero(tails & heads, axis=1)
+    return out
 
 
 @kernel(parallel=True)
@@ -133,18 +129,18 @@ def _list_edges(index, steps, start, tail, head):
                         e += 1
 
 
-@kernel(parallel=True)
+@kernel
 def _facing(normals, position, x, y, out):
     width = x.shape[1]
-    for i in prange(len(out)):
+    for i in range(len(out)):
         v, u = position[i] // width, position[i] % width
         out[i] = normals[i, 0] * x[v, u] + normals[i, 1] * y[v, u] + normals[i, 2]
 
 
-@kernel(parallel=True)
+@kernel
 def _opposites(index, position, tail, head, edges, beyond_tail, beyond_head):
     height, width = index.shape
-    for k in prange(len(edges)):
+    for k in range(len(edges)):
         a, b = position[tail[edges[k]]], position[head[edges[k]]]
         va, ua = a // width, a % width
         vb, ub = b // width, b % width

@@ -271,7 +271,7 @@ class _Loop:
         Bilateral weights compare both sides of a pixel, which says nothing while the components are far from their
         places; so all are ½γ², as where nothing lies beyond, and uniform in the first step.
         """
-        alone = replace(self.cut, beyond_component=self.xp.full_like(self.cut.beyond_component, -1))
+        alone = replace(self.cut, beyond_component=self.xp.full(self.cut.beyond_component.shape, -1, dtype=np.int32))
         outliers, factor = self.settings.outliers, _WIDEST
         while factor > 1:
             if self.iteration >= self.settings.max_iterations:

@@ -10,9 +10,9 @@ import numpy as np
 from .arrays import array_namespace
 from .system import LaplacianSystem, Solution
 
-# Measured on the benchmark's systems, see docs/solvers.md. A factorisation costs n^1.5 whatever the weights are, and its
-# ordering is found once per pattern. Multigrid costs n for each of its iterations: ten for uniform weights, hundreds for
-# some reweighted ones. Up to so many unknowns factorisation always wins; beyond, while multigrid takes more iterations
+# Measured on the benchmark's systems, see docs/solvers.md. A factorisation costs n^1.5 whatever the weights are; its
+# ordering is found once per pattern. Multigrid costs n for each of its iterations: ten for uniform weights, a hundred
+# for some reweighted ones. Up to so many unknowns factorisation always wins; beyond, if multigrid took more iterations
 # than the second constant times √n.
 ALWAYS_DIRECT = 30_000
 ITERATIONS_PER_ROOT = 0.25

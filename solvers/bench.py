@@ -85,7 +85,9 @@ def listing() -> list[dict[str, Any]]:
     ]
 
 
-def bench(files: Iterable[str | os.PathLike[str]], names: Iterable[str] | None = None, repeats: int = 3) -> list[Timing]:
+def bench(
+    files: Iterable[str | os.PathLike[str]], names: Iterable[str] | None = None, repeats: int = 3
+) -> list[Timing]:
     """Time backends on dumped systems; by default all that are available here, and "auto".
 
     Each solve is repeated and the least time counts, so that neither compilation nor other programs do.
@@ -139,8 +141,10 @@ def rows(timings: Iterable[Timing]) -> list[dict[str, Any]]:
 
 def table(timings: Iterable[Timing]) -> str:
     """Timings as text, one line each."""
-    head = f"{'system':24} {'backend':10} {'unknowns':>9} {'pairs':>9} {'first':>9} {'again':>9} {'iter.':>6} {'residual':>9} {'error':>9}"
-    lines = [head]
+    numbers = ("unknowns", "pairs", "first", "again")
+    lines = [
+        " ".join([f"{'system':24} {'backend':10}", *(f"{word:>9}" for word in numbers), " iter.  residual     error"])
+    ]
     for t in timings:
         start = f"{Path(t.file).stem[-24:]:24} {t.backend:10} {t.n:9d} {t.n_pairs:9d} "
         if t.problem:

@@ -123,7 +123,7 @@ PRECONDITIONERS = {"contraction": contraction, "jacobi": jacobi}
 
 
 def contractions(system: LaplacianSystem) -> list[tuple[Any, int, Any]]:
-    """Ever more contracted graphs: the group of each unknown of the level below, their number, the weight leaving each."""
+    """Ever more contracted graphs: the group of each unknown of the level below, how many, the weight leaving each."""
     xp = array_namespace(system.weight)
     n, used = system.n, xp.flatnonzero(system.weight > 0)
     tail, head, weight = system.pattern.tail[used], system.pattern.head[used], system.weight[used]

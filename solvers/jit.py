@@ -7,6 +7,7 @@ written, it is compiled anew in each process instead of failing.
 
 from __future__ import annotations
 
+import os
 import types
 from collections.abc import Callable
 from typing import Any
@@ -30,6 +31,8 @@ class Kernel:
     def compiled(self) -> Callable[..., Any]:
         """The Numba function; kernels named in its body are resolved to theirs first."""
         if self._compiled is None:
+            # GNU OpenMP's idle threads spin for long, which on a busy machine costs more than all the work.
+            os.environ.setdefault("GOMP_SPINCOUNT", "10000")
             import numba
 
             source = self.function

@@ -16,27 +16,24 @@ def minimum_degree(start: np.ndarray, neighbour: np.ndarray) -> np.ndarray:
     """(n,) int32: unknowns in the order of elimination, for the graph with the given neighbour lists (no diagonal)."""
     n = len(start) - 1
     order = np.empty(n, dtype=np.int32)
-    _minimum_degree(start, neighbour.copy(), order, max(1, len(neighbour)))
+    zeros, none = np.zeros((4, n), dtype=np.int32), np.full((4, n + 1), -1, dtype=np.int32)
+    _minimum_degree(start, neighbour.copy(), order, zeros, none, np.zeros((2, n), dtype=np.int64))
     return order
 
 
 @kernel
-def _minimum_degree(start, lists, order, room):
-    """`lists` is overwritten: the list of an unknown holds its elements first, then the unknowns still joined directly."""
+def _minimum_degree(start, lists, order, zeros, none, longs):
+    """`lists` is overwritten: the list of an unknown holds its elements first, then the unknowns still joined directly.
+
+    `zeros`, `none` and `longs` are working memory; arrays made in here would take longer to compile.
+    """
     n = len(order)
-    n_elements = np.zeros(n, dtype=np.int32)  # of each unknown's list
+    n_elements, n_members, gone, absorbed = zeros[0], zeros[1], zeros[2], zeros[3]
+    first, after, before, mark = none[0], none[1], none[2], none[3]  # doubly linked lists of each degree; marks
+    member_start, outside = longs[0], longs[1]  # outside: tag + how many of an element's unknowns the new one leaves out
     n_joined = np.empty(n, dtype=np.int32)
     degree = np.empty(n, dtype=np.int32)
-    first = np.full(n + 1, -1, dtype=np.int32)  # unknowns of each degree, as doubly linked lists
-    after = np.full(n, -1, dtype=np.int32)
-    before = np.full(n, -1, dtype=np.int32)
-    gone = np.zeros(n, dtype=np.bool_)  # eliminated unknowns; once an element, whether it was absorbed
-    absorbed = np.zeros(n, dtype=np.bool_)
-    mark = np.full(n, -1, dtype=np.int32)
-    outside = np.zeros(n, dtype=np.int64)  # per element: tag + how many of its unknowns lie outside the new element
-    member_start = np.zeros(n, dtype=np.int64)
-    n_members = np.zeros(n, dtype=np.int32)
-    members = np.empty(room, dtype=np.int32)
+    members = np.empty(max(1, len(lists)), dtype=np.int32)
     top = 0
     tag = np.int64(1)
     for i in range(n - 1, -1, -1):
@@ -56,7 +53,7 @@ def _minimum_degree(start, lists, order, room):
         if after[p] >= 0:
             before[after[p]] = -1
         order[k] = p
-        gone[p] = True
+        gone[p] = 1
 
         # The new element: everything that p is joined to, directly or through its elements.
         bound = n_joined[p]
@@ -64,7 +61,8 @@ def _minimum_degree(start, lists, order, room):
             bound += n_members[lists[q]]
         if top + bound > len(members):
             larger = np.empty(2 * (top + bound), dtype=np.int32)
-            larger[:top] = members[:top]
+            for m in range(top):  # a slice assignment takes Numba seconds to compile
+                larger[m] = members[m]
             members = larger
         begin = top
         mark[p] = p
@@ -76,7 +74,7 @@ def _minimum_degree(start, lists, order, room):
                     mark[i] = p
                     members[top] = i
                     top += 1
-            absorbed[e] = True
+            absorbed[e] = 1
         for q in range(start[p] + n_elements[p], start[p] + n_elements[p] + n_joined[p]):
             i = lists[q]
             if not gone[i] and mark[i] != p:
@@ -111,7 +109,7 @@ def _minimum_degree(start, lists, order, room):
                 e = lists[q]
                 if not absorbed[e]:
                     if outside[e] == tag:
-                        absorbed[e] = True  # the new element covers it
+                        absorbed[e] = 1  # the new element covers it
                     else:
                         beyond += outside[e] - tag
                         lists[write] = e

@@ -1,8 +1,8 @@
 """Conjugate gradients preconditioned by PyAMG's smoothed aggregation.
 
 A hierarchy is kept with its pattern and used for the following systems too, whose weights differ. It is allowed
-`patience` times the iterations that it took when it was new; if they do not suffice, a new one is set up from the weights
-at hand and goes on from the x reached.
+`patience` times the iterations that it took when it was new; if they do not suffice, a new one is set up from the
+weights at hand and goes on from the x reached.
 """
 
 from __future__ import annotations

@@ -103,6 +103,7 @@ def test_no_command_prints_help(capsys):
         (["integrate", "x.png", "--jobs", "0"], "--jobs: 0 must be at least 1"),
         (["integrate", "x.png", "--format", "npy,gif"], "--format: 'gif' is not known; use npy"),
         (["integrate", "x.png", "--format", "none", "--mesh", "none"], "nothing to write"),
+        (["integrate", "x.png", "--preset", "magic"], "--preset: 'magic' is not known; use one of best, paper"),
         (["integrate", "x.png", "--anchor", "1,2"], "is not U,V,DEPTH"),
         (["integrate", "x.png", "--prior-weight", "2"], "no --depth-prior"),
         (["demo", "--scene", "moon"], "'moon' is not a scene; use one of boxes"),

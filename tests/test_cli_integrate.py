@@ -509,12 +509,6 @@ def test_progress_on_a_terminal(work):
 
 def test_priors_and_anchors(work, ball):
     """A coarse depth and a pixel of known depth set the absolute scale."""
-    import inspect
-
-    from quotientgraph.scales import optimize
-
-    if not {"prior", "anchors"} <= set(inspect.signature(optimize).parameters):
-        pytest.skip("optimize() does not take prior= and anchors= yet")
     v, u = (int(i) for i in np.argwhere(ball.mask)[ball.mask.sum() // 2])
     common = ["integrate", "ball.png", "--camera", "K.txt", "--frame", "opengl", "--mesh", "none", "-q"]
     run(*common, "--anchor", f"{u},{v},{3 * ball.depth[v, u]}", "-o", "anchored")

@@ -18,6 +18,10 @@ CLAIMS = {
     "04_merging_levels": lambda names: (
         names["error"] < 0.002 and [level.n_components for level in names["result"].levels][-1] == 1
     ),
+    "05_own_solver": lambda names: (
+        names["difference"] < 1e-9
+        and {"superlu", "direct", "scipy"} <= {t.backend for t in names["timings"] if t.converged}
+    ),
 }
 
 

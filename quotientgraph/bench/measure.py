@@ -24,8 +24,10 @@ import numpy as np
 
 from .. import metrics
 from ..integration import METHODS
+from ..integration import integrate as library_integrate
 from ..quotient import QuotientGraph
 from ..result import Reconstruction
+from . import papercg as _papercg  # noqa: F401  (registers the solver of the paper's experiments)
 from .cases import Case, Maps
 
 Record = dict[str, Any]
@@ -129,13 +131,8 @@ def measure(job: Job) -> Record:
 
 
 def integrate(job: Job, maps: Maps) -> Reconstruction:
-    """The reconstruction of a job, as `quotientgraph.integrate` makes it."""
-    method, settings = METHODS[job.method], dict(job.settings)
-    angle, connectivity = settings.pop("angle", 3.5), settings.pop("connectivity", method.connectivity)
-    graph = QuotientGraph.from_normals(
-        maps.normals, maps.mask, maps.camera, maps.frame, angle if method.joins_pixels else None, connectivity
-    )
-    return method.run(graph, **settings)
+    """The reconstruction of a job."""
+    return library_integrate(maps.normals, maps.mask, maps.camera, frame=maps.frame, method=job.method, **job.settings)
 
 
 def levels(job: Job, maps: Maps, result: Reconstruction) -> list[Record]:

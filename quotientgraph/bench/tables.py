@@ -15,6 +15,7 @@ from typing import Any
 
 from .cases import Case
 from .measure import Job, Record
+from .papercg import NAME as PAPER_SOLVER
 
 # What all of the paper's experiments share unless they vary it.
 PAPER = {
@@ -112,6 +113,10 @@ def paper_job(case: Case, theta: str = "3.5", method: str = "components", **sett
     merged: dict[str, Any] = {**PAPER, **settings}
     merged["angle"] = None if theta in ("None", "N/A") else float(theta)
     method = _METHODS.get(method, "pixels" if theta == "None" else "components")
+    if method in ("pixels", "components"):
+        merged = {"preset": "paper", "solver": PAPER_SOLVER, **merged}
+    if merged.get("solver") == "auto":
+        del merged["solver"]
     return Job(case, method, {key: value for key, value in merged.items() if key != "angle" or value is not None})
 
 

@@ -74,7 +74,7 @@ def describe(path: Path, name: str, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _components(source: Understood, connectivity: int) -> dict[str, Any]:
-    from ..components import connected_components, similar_edges
+    from ..components import connected_components, similar_edges, suitable_angle
     from ..normals import NormalMap
     from ..pixelgraph import PixelGraph
 
@@ -91,6 +91,7 @@ def _components(source: Understood, connectivity: int) -> dict[str, Any]:
         "left_out": dict(pixels.map.dropped),
         "pieces": int(pixels.n_pieces),
         "components": counts,
+        "suitable_angle": suitable_angle(pixels),
     }
 
 
@@ -109,6 +110,7 @@ def _lines(record: dict[str, Any]) -> list[str]:
             ("valid", f"{record['valid_pixels']:,} pixels" + (f"; left out {', '.join(left)}" if left else "")),
             ("pieces", f"{record['pieces']:,}" + (", of undetermined relative depth" if record["pieces"] > 1 else "")),
             ("components", ", ".join(f"{count:,} at {angle}°" for angle, count in record["components"].items())),
+            ("angle", f"{record['suitable_angle']:.3g}° suits the noise of these normals"),
         ]
     if record["truth"]:
         rows.append(("truth", record["truth"]))

@@ -74,6 +74,11 @@ def check(args: argparse.Namespace) -> None:
 
         if args.method not in METHODS:
             raise UsageError(f"argument --method: {args.method!r} is not known; use one of {', '.join(METHODS)}")
+    if args.preset is not None:
+        from ..scales import PRESETS
+
+        if args.preset not in PRESETS:
+            raise UsageError(f"argument --preset: {args.preset!r} is not known; use one of {', '.join(PRESETS)}")
     if args.solver is not None or args.fill_solver is not None:
         import solvers
 

@@ -48,13 +48,16 @@ def add_method_arguments(parser: argparse.ArgumentParser) -> None:
     """How to integrate. What is not given is left to the library."""
     group = parser.add_argument_group("method")
     group.add_argument(
-        "--angle", type=angle, metavar="DEG", help="join neighbours whose normals differ less (3.5), or none"
+        "--angle",
+        type=angle,
+        metavar="DEG",
+        help="join neighbours whose normals differ less; auto (default) suits the noise, none joins nothing",
     )
     group.add_argument("--connectivity", type=int, choices=(4, 8), help="neighbours of a pixel (8)")
     group.add_argument(
         "--method", metavar="NAME", help="components, or a peer: pixels logdepth logdepth-d bini poisson fft"
     )
-    group.add_argument("--preset", metavar="NAME", help="a set of settings by name")
+    group.add_argument("--preset", metavar="NAME", help="best (default), or paper: the published method")
     group.add_argument("--merge-every", type=whole(1), metavar="N", help="merge components after N iterations (never)")
     group.add_argument("--reweighting", choices=("soft", "hard", "none"), help="of outliers (soft)")
     group.add_argument("--max-iterations", type=whole(1), metavar="N", help="stop after N iterations (150)")
@@ -66,7 +69,12 @@ def add_method_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--device", choices=("auto", "cpu", "cuda"), help="where to compute (auto)")
     group = parser.add_argument_group("absolute depth")
     group.add_argument("--depth-prior", metavar="FILE", help="coarse depth to follow, of any scale")
-    group.add_argument("--prior-weight", type=number(0), metavar="W", help="how strongly to follow it")
+    group.add_argument(
+        "--prior-weight",
+        type=number(0),
+        metavar="W",
+        help="how strongly to follow it; 1 (default) suits an error of 1 %% a pixel",
+    )
     group.add_argument(
         "--anchor",
         type=anchor,
@@ -108,10 +116,8 @@ def whole(least: int) -> Callable[[str], int]:
 
 
 def angle(text: str) -> float | str:
-    """Degrees, or "none" for one component a pixel."""
-    if text.lower() == "none":
-        return "none"
-    return number(0, 180)(text)
+    """Degrees, "auto", or "none" for one component a pixel."""
+    return text.lower() if text.lower() in ("auto", "none") else number(0, 180)(text)
 
 
 def anchor(text: str) -> tuple[int, int, float]:

@@ -154,6 +154,7 @@ def facts(source: Understood, result: Reconstruction, args: argparse.Namespace) 
         "frame_reason": source.evidence.reason if source.evidence else "given",
         "camera": describe_camera(source.found.camera),
         "method": args.method or "components",
+        "angle": result.levels[0].angle,
         "components": int(result.levels[0].n_components),
         "components_last": int(result.graph.n_components),
         "levels": len(result.levels),
