@@ -9,6 +9,7 @@ head's. After this module no code knows which camera it was.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -65,6 +66,26 @@ def bini(graph: PixelGraph) -> np.ndarray:
     x, y = camera.slopes(graph.map.shape)
     _bini(graph.map.normals, graph.map.position, x, y, graph.tail, graph.head, camera.central, out)
     return out
+
+
+class PlanarJumps:
+    """`planar` computed when asked for instead of stored: eight bytes an edge that a large map does not have.
+
+    Stands where an array of jumps does: it can be indexed by edges and turned into an array.
+    """
+
+    ndim = 1
+
+    def __init__(self, graph: PixelGraph) -> None:
+        self.graph = graph
+        self.shape = (graph.n_edges,)
+
+    def __getitem__(self, key: Any) -> np.ndarray:
+        edges = key[-1] if isinstance(key, tuple) else key
+        return crease_jump(self.graph, 0.5, np.arange(self.graph.n_edges)[edges] if isinstance(edges, slice) else edges)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return planar(self.graph).astype(dtype or np.float64, copy=False)
 
 
 @kernel(parallel=True)

@@ -141,7 +141,7 @@ class CutEdges:
         scale = np.ravel(pixels.focal / REFERENCE_FOCAL if natural or not pixels.map.camera.central else 1.0)
         _gather(
             pixels.tail, pixels.head, pixels.map.index, pixels.map.position, graph.labels, number, potential,
-            np.broadcast_to(graph.jump, (2, pixels.n_edges)), pixels.gamma_squared, scale,
+            np.broadcast_to(graph.jump[..., number], (2, n_cut)), pixels.gamma_squared, scale,
             difference, residual, residual_back, beyond, component, gamma_squared, unit,
         )  # fmt: skip
         return cls(
@@ -292,8 +292,8 @@ def _gather(
         va, ua = position[a] // width, position[a] % width
         vb, ub = position[b] // width, position[b] % width
         difference[k] = potential[a] - potential[b]
-        residual[k] = difference[k] + jump[1, e] if turned else difference[k] - jump[0, e]
-        residual_back[k] = difference[k] + jump[0, e] if turned else difference[k] - jump[1, e]
+        residual[k] = difference[k] + jump[1, k] if turned else difference[k] - jump[0, k]
+        residual_back[k] = difference[k] + jump[0, k] if turned else difference[k] - jump[1, k]
         unit[k] = scale[a] if len(scale) > 1 else scale[0]
         for side in range(2):
             here = a if side == 0 else b

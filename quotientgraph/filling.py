@@ -47,9 +47,34 @@ def fill(graph: QuotientGraph, solver: Any = "auto", filling: str = "induced") -
     At the start all potentials are equal, so the bilateral weight of an equation is ½γ²; one solve is made. No two
     components share an unknown, so one block-diagonal system holds them all.
     """
+    pixels, labels = graph.pixels, graph.labels
+    x, rhs = np.empty(pixels.n_pixels), np.zeros(pixels.n_pixels)
+    weight, jump = _equations(graph, filling)
+    _integrate_trees(pixels.tail, pixels.head, weight, jump, x)
+    energy, worst = _mismatch(pixels.tail, pixels.head, weight, jump, x, rhs)
+    converged, iterations = True, 0
+    if worst <= 1e-13:  # the tree is a solution, to rounding
+        pass
+    elif solver == "auto":
+        lists = Lists.from_edges(pixels.n_pixels, pixels.tail, pixels.head, weight)
+        del weight, jump  # the multigrid hierarchy takes their room
+        iterations, _, converged = _MULTIGRID.solve_lists(lists, rhs, x, energy)
+    else:
+        used = weight > 0
+        tail, head, weight = pixels.tail[used], pixels.head[used], weight[used].astype(np.float64)
+        flow = weight * (jump[used] - (x[tail] - x[head]))
+        system = solvers.Pattern(pixels.n_pixels, tail, head).system(weight, flow, energy)
+        solution = solve_checked(solvers.get(solver) if isinstance(solver, str) else solver, system, energy, 0)
+        x, converged, iterations = x + solution.x, solution.converged, solution.iterations
+    x -= (np.bincount(labels, x) / np.bincount(labels))[labels]
+    return Filling(x, converged, iterations)
+
+
+def _equations(graph: QuotientGraph, filling: str) -> tuple[np.ndarray, np.ndarray]:
+    """(n_edges,) float32 weight, zero for edges that do not count, and (n_edges,) float64 jump of each edge of G0."""
     tail, head = graph.pixels.tail, graph.pixels.head
     gamma = 0.5 * graph.pixels.gamma_squared
-    jump = graph.jump
+    jump = np.asarray(graph.jump)
     if jump.ndim == 2:
         jump = (gamma[tail] * jump[0] + gamma[head] * jump[1]) / (gamma[tail] + gamma[head])
     gamma = gamma.astype(np.float32)
@@ -57,10 +82,7 @@ def fill(graph: QuotientGraph, solver: Any = "auto", filling: str = "induced") -
     weight[graph.cut] = 0
     if filling == "contracted":
         weight[hidden_jumps(graph, weight, jump)] = 0
-    potential, converged, iterations = integrate_edges(graph.pixels.n_pixels, tail, head, weight, jump, solver)
-    labels = graph.labels
-    potential -= (np.bincount(labels, potential) / np.bincount(labels))[labels]
-    return Filling(potential, converged, iterations)
+    return weight, jump
 
 
 def hidden_jumps(graph: QuotientGraph, weight: np.ndarray, jump: np.ndarray) -> np.ndarray:
@@ -86,40 +108,6 @@ def hidden_jumps(graph: QuotientGraph, weight: np.ndarray, jump: np.ndarray) -> 
     widest = np.zeros(pixels.n_pixels)
     np.maximum.at(widest, chain, gap)
     return doubtful[apart[widest[chain] > _SURE_GAP]]
-
-
-def integrate_edges(
-    n: int, tail: np.ndarray, head: np.ndarray, weight: np.ndarray, jump: np.ndarray, solver: Any = "auto"
-) -> tuple[np.ndarray, bool, int]:
-    """The x that minimises Σ w (x_tail − x_head − jump)², up to a constant per connected piece.
-
-    Parameters
-    ----------
-    tail, head : (n_edges,) int32
-        Sorted by (tail, head), tail < head.
-    weight : (n_edges,) float32
-        Edges of weight zero do not count.
-    jump : (n_edges,) float64
-
-    Returns
-    -------
-    x (n,) float64, whether the solver converged, and its iterations
-    """
-    x, rhs = np.empty(n), np.zeros(n)
-    _integrate_trees(tail, head, weight, jump, x)
-    energy, worst = _mismatch(tail, head, weight, jump, x, rhs)
-    if worst <= 1e-13:  # the tree is a solution, to rounding
-        return x, True, 0
-    if solver == "auto":
-        graph = Lists.from_edges(n, tail, head, weight)
-        iterations, _, converged = _MULTIGRID.solve_lists(graph, rhs, x, energy)
-        return x, converged, iterations
-    used = weight > 0
-    tail, head, weight = tail[used], head[used], weight[used].astype(np.float64)
-    flow = weight * (jump[used] - (x[tail] - x[head]))
-    backend = solvers.get(solver) if isinstance(solver, str) else solver
-    solution = solve_checked(backend, solvers.Pattern(n, tail, head).system(weight, flow, energy), energy, 0)
-    return x + solution.x, solution.converged, solution.iterations
 
 
 @kernel

@@ -78,7 +78,7 @@ class PixelGraph:
         f = self.map.camera.focal(self.map.shape)
         return f if np.ndim(f) == 0 else np.asarray(f).ravel()[self.map.position]
 
-    @cached_property
+    @property
     def gamma_squared(self) -> np.ndarray:
         """(n_pixels,) γ² = (f·n·ray)², BiNI's confidence of a pixel (f = 1 for an orthographic camera)."""
         return np.square(self.focal * self.facing)

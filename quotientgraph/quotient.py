@@ -15,7 +15,7 @@ from solvers.system import Pattern
 
 from .camera import Camera
 from .components import connected_components, similar_edges, suitable_angle
-from .continuity import Continuity, planar
+from .continuity import Continuity, PlanarJumps, planar
 from .normals import NormalMap
 from .pixelgraph import PixelGraph
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     import networkx
 
     from .result import Reconstruction
+
+# Beyond this many edges of G0 their jumps are computed when needed and not kept; results are the same.
+LEAN_EDGES = 2**24
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,8 @@ class QuotientGraph:
             )
         began = time.perf_counter()
         pixels = PixelGraph.from_map(NormalMap.from_array(normals, mask, camera, frame), connectivity)
-        jump = continuity(pixels)
+        lean = continuity is planar and pixels.n_edges > LEAN_EDGES
+        jump = PlanarJumps(pixels) if lean else continuity(pixels)
         formed = time.perf_counter()
         angle = suitable_angle(pixels) if angle == "auto" else angle
         labels = _formed(pixels, angle)
@@ -226,7 +230,7 @@ class QuotientGraph:
     def residual(self, potential: np.ndarray, edges: np.ndarray | None = None) -> np.ndarray:
         """φ_tail − φ_head − jump at the given edges of G0, by default the cut ones."""
         edges = self.cut if edges is None else edges
-        jump = self.jump[..., edges] if self.jump.ndim == 1 else self.jump[:, edges].mean(axis=0)
+        jump = self.jump[edges] if self.jump.ndim == 1 else self.jump[:, edges].mean(axis=0)
         return potential[self.pixels.tail[edges]] - potential[self.pixels.head[edges]] - jump
 
     def filled(self, solver: Any = "auto") -> np.ndarray:

@@ -166,7 +166,7 @@ class _Loop:
         pixels = graph.pixels
         self.pattern = solvers.Pattern(pixels.n_pixels, pixels.tail, pixels.head)
         self.beyond = pixels.opposites(np.arange(pixels.n_edges))
-        self.jump = np.atleast_2d(graph.jump)
+        self.jump = np.atleast_2d(np.asarray(graph.jump))
         natural = outliers.natural or not pixels.map.camera.central
         self.gamma = scheme.gamma(pixels)
         self.unit = np.broadcast_to(pixels.focal / REFERENCE_FOCAL if natural else 1.0, (pixels.n_pixels,))
