@@ -12,9 +12,9 @@ from solvers.system import connected_labels
 
 from .pixelgraph import PixelGraph
 
-# The angle below which neighbours are joined (degrees). A larger one joins what does not belong together; but the noise of
-# neighbouring normals, √2 times that of one, should seldom reach it, or nothing but crumbs is left.
-_ANGLE, _NOISY_ANGLE, _NOISY = 2.0, 4.0, 0.7
+# The angle below which neighbours are joined (degrees). A larger one joins what does not belong together, a smaller one
+# leaves crumbs of surfaces with much noise or detail.
+_ANGLE, _NOISY_ANGLE, _STRUCTURED_ANGLE = 2.0, 3.5, 4.0
 
 # A normal that turns this many times faster than is usual nearby does not turn: two surfaces meet there. Steps below
 # `_UNDOUBTED` degrees are not judged: 8-bit normals on a plane are all equal but for such steps.
@@ -35,22 +35,24 @@ def similar_edges(graph: PixelGraph, angle: float | None) -> np.ndarray:
 
 
 def suitable_angle(graph: PixelGraph) -> float:
-    """θ_c in degrees that suits the noise of a normal map: 2, or 4 if its standard deviation is above 0.7°.
+    """θ_c in degrees that suits a normal map: 2, up to 3.5 under noise, 4 for finely structured surfaces.
 
-    Noise shows in how far a normal is from the mean of its two neighbours in the row, which curvature hardly changes; the
-    lower quartile of that is taken, because texture and discontinuities make it large in some places only. Of noise alone,
-    independent at each pixel, it would be 1.31 standard deviations.
+    How far normals are from the mean of their two neighbours in the row tells: curvature hardly changes it. Noise, which
+    is everywhere the same, makes its lower quartile 1.31 standard deviations, and the median half as much again. Detail,
+    which is not, makes the median larger than that.
     """
     index = graph.map.index
-    left, centre, right = (index[:, k : index.shape[1] - 2 + k].ravel() for k in range(3))
+    left, centre, right = (index[:, k : max(index.shape[1] - 2, 0) + k].ravel() for k in range(3))
     whole = np.flatnonzero((left >= 0) & (centre >= 0) & (right >= 0))
     if not len(whole):
         return _ANGLE
     whole = whole[:: max(1, len(whole) // 100_000)]
     n = graph.map.normals
     bend = np.linalg.norm(n[left[whole]] - 2 * n[centre[whole]] + n[right[whole]], axis=1)
-    noise = np.degrees(np.percentile(bend, 25)) / 1.31
-    return _ANGLE if noise < _NOISY else _NOISY_ANGLE
+    quartile, median = np.degrees(np.percentile(bend, (25, 50)))
+    if median > max(2.0, 1.9 * quartile):
+        return _STRUCTURED_ANGLE
+    return float(np.clip(_ANGLE + 2.5 * (quartile / 1.31 - 0.7), _ANGLE, _NOISY_ANGLE))
 
 
 def steady_edges(graph: PixelGraph, angle: float | None) -> np.ndarray:
@@ -131,7 +133,7 @@ def _similar(normals, tail, head, cosine, out):
 
 @kernel
 def _steady(normals, position, width, across, tail, head, limit, least, median, out):
-    """Chords between unit normals stand for angles; medians come from a histogram of each tile, up to where `limit` rules."""
+    """Chords between unit normals stand for angles; medians come from a histogram of each tile."""
     n_bins = 32
     scale = n_bins * _UNUSUAL / limit
     count = np.zeros((len(median), n_bins + 1), dtype=np.int32)

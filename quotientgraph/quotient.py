@@ -83,7 +83,7 @@ class QuotientGraph:
             "opengl" (x right, y up, z to the viewer), "opencv" (x right, y down, z forward), "dsine" (x left, y up,
             z to the viewer) or "directx" (x right, y down, z to the viewer).
         angle : float, "auto" or None
-            θ_c in degrees; "auto" suits the noise of the normals (2 or 4, see
+            θ_c in degrees; "auto" is 2, more under noise or for fine structure (see
             `quotientgraph.components.suitable_angle`); None makes every pixel a component of its own.
         connectivity : 4 or 8
         continuity : callable

@@ -12,10 +12,10 @@ from .system import LaplacianSystem, Solution
 
 # Measured on the benchmark's systems, see docs/solvers.md. A factorisation costs n^1.5 whatever the weights are; its
 # ordering is found once per pattern. Multigrid costs n for each of its iterations: ten for uniform weights, a hundred
-# for some reweighted ones. Up to so many unknowns factorisation always wins; beyond, if multigrid took more iterations
-# than the second constant times √n.
+# for some reweighted ones. Up to so many unknowns factorisation always wins; beyond, once multigrid has taken more
+# iterations on average than the second constant times √n. One hard system alone decides nothing.
 ALWAYS_DIRECT = 30_000
-ITERATIONS_PER_ROOT = 0.25
+ITERATIONS_PER_ROOT = 0.3
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,8 @@ class Auto:
             from .cupy_cg import CupyCG
 
             return CupyCG()
-        if system.n <= ALWAYS_DIRECT or system.pattern.memo.get("auto", 0) > ITERATIONS_PER_ROOT * system.n**0.5:
+        solves, iterations = system.pattern.memo.get("auto", (0, 0))
+        if system.n <= ALWAYS_DIRECT or iterations > ITERATIONS_PER_ROOT * system.n**0.5 * solves > 0:
             from .direct import Direct
 
             return Direct()
@@ -40,5 +41,6 @@ class Auto:
     def solve(self, system: LaplacianSystem) -> Solution:
         solution = self.choose(system).solve(system)
         if solution.iterations > 1:
-            system.pattern.memo["auto"] = solution.iterations
+            solves, iterations = system.pattern.memo.get("auto", (0, 0))
+            system.pattern.memo["auto"] = solves + 1, iterations + solution.iterations
         return solution

@@ -9,6 +9,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+if "PYTEST_XDIST_WORKER" in os.environ:  # the workers share the cores already
+    os.environ.setdefault("NUMBA_NUM_THREADS", "1")
+
 from quotientgraph.camera import Camera, Orthographic, Pinhole
 
 
