@@ -39,8 +39,8 @@ _N_PROBES = 12
 def residual_range(graph: QuotientGraph, cut: CutEdges) -> np.ndarray:
     """(2, n_cut) least (≤ 0) and largest (≥ 0) residual φ_a − φ_b − jump of two surfaces that touch."""
     pixels, number = graph.pixels, to_host(cut.number)
-    jump = graph.jump if graph.jump.ndim == 1 else graph.jump.mean(axis=0)
-    ends = np.stack([crease_jump(pixels, 0.0, number), crease_jump(pixels, 1.0, number)]) - jump[number]
+    jump = np.atleast_2d(graph.jump[..., number]).mean(axis=0)
+    ends = np.stack([crease_jump(pixels, 0.0, number), crease_jump(pixels, 1.0, number)]) - jump
     turned = graph.labels[pixels.tail[number]] > graph.labels[pixels.head[number]]
     ends = np.where(turned, -ends, ends)
     return np.stack([np.minimum(ends.min(axis=0), 0.0), np.maximum(ends.max(axis=0), 0.0)])

@@ -144,9 +144,7 @@ class CutEdges:
             np.broadcast_to(graph.jump[..., number], (2, n_cut)), pixels.gamma_squared, scale,
             difference, residual, residual_back, beyond, component, gamma_squared, unit,
         )  # fmt: skip
-        return cls(
-            pattern, start, number, difference, residual, residual_back, beyond, component, gamma_squared, unit
-        )
+        return cls(pattern, start, number, difference, residual, residual_back, beyond, component, gamma_squared, unit)
 
     @cached_property
     def pair(self) -> Any:
@@ -160,7 +158,9 @@ class CutEdges:
         """The same with all arrays in the namespace `xp`."""
         if xp is array_namespace(self.start):
             return self
-        arrays = {f.name: to_device(getattr(self, f.name), xp) for f in fields(self) if f.name not in ("pattern", "slack")}
+        arrays = {
+            f.name: to_device(getattr(self, f.name), xp) for f in fields(self) if f.name not in ("pattern", "slack")
+        }
         arrays["slack"] = None if self.slack is None else to_device(self.slack, xp)
         if self.residual is self.residual_back:
             arrays["residual_back"] = arrays["residual"]

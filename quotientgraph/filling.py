@@ -100,7 +100,7 @@ def hidden_jumps(graph: QuotientGraph, weight: np.ndarray, jump: np.ndarray) -> 
     tail, head = pixels.tail[doubtful], pixels.head[doubtful]
     x = np.empty(pixels.n_pixels)
     _integrate_trees(pixels.tail, pixels.head, np.where(steady, weight, 0), jump, x)
-    focal = pixels.focal if np.ndim(pixels.focal) == 0 else pixels.focal[tail]
+    focal = np.broadcast_to(pixels.focal, pixels.n_pixels)[tail]
     gap = np.abs(x[tail] - x[head] - jump[doubtful]) * focal
     apart = np.flatnonzero((parts[tail] == parts[head]) & (gap > _GAP))
     tail, head, gap = tail[apart], head[apart], gap[apart]

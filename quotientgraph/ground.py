@@ -66,7 +66,9 @@ class Ground:
                 raise ValueError(f"prior: its shape {depth.shape} differs from the normals' {normal_map.shape}")
             wanted = normal_map.camera.potential(depth.ravel()[normal_map.position])
             if not np.isfinite(wanted).any():
-                raise ValueError("prior: it has no usable depth at any valid pixel; depths are positive, NaN if unknown")
+                raise ValueError(
+                    "prior: it has no usable depth at any valid pixel; depths are positive, NaN if unknown"
+                )
         pixel, potential = _anchors(graph, anchors or ())
         use = np.flatnonzero(np.isfinite(wanted)).astype(np.int32)
         return cls(pixel, potential, use, wanted[use], float(prior_weight))
@@ -137,9 +139,7 @@ class GroundEdges:
         trust = ground.prior_weight * by_prior[2]
         later = min(_PRIOR_AT_FIRST, _relative_weight(ground, graph))
         fixed = _ANCHOR * by_anchor[2]
-        weight = np.stack(
-            [np.concatenate([fixed, _PRIOR_AT_FIRST * trust]), np.concatenate([fixed, later * trust])]
-        )
+        weight = np.stack([np.concatenate([fixed, _PRIOR_AT_FIRST * trust]), np.concatenate([fixed, later * trust])])
         tail, head = np.concatenate([pattern.tail, component]), np.concatenate([pattern.head, node])
         order = np.lexsort((head, tail))
         extended = Pattern(n + 2, tail[order], head[order])
@@ -150,9 +150,7 @@ class GroundEdges:
         """The graph's system (weight and flow per pair) with the ground edges, whose weights are in units of `unit`."""
         own = unit * self.weight[0 if first else 1]
         pull = own * (self.target - shift[self.component])
-        return self.pattern.system(
-            np.concatenate([weight, own])[self.order], np.concatenate([flow, pull])[self.order]
-        )
+        return self.pattern.system(np.concatenate([weight, own])[self.order], np.concatenate([flow, pull])[self.order])
 
     def components(self, x: np.ndarray) -> np.ndarray:
         """The shift of the components in a solution: relative to the anchors, if there are any."""
@@ -195,10 +193,14 @@ def _anchors(graph: QuotientGraph, anchors: Sequence[tuple[float, float, float]]
             raise ValueError(f"anchors: expected (u, v, depth), got {anchor!r}") from None
         column, row = round(u), round(v)
         if not (0 <= column < width and 0 <= row < height):
-            raise ValueError(f"anchors: ({u:g}, {v:g}) lies outside the {width}×{height} image; u is the column, v the row")
+            raise ValueError(
+                f"anchors: ({u:g}, {v:g}) lies outside the {width}×{height} image; u is the column, v the row"
+            )
         number = int(normal_map.index[row, column])
         if number < 0:
-            raise ValueError(f"anchors: the pixel ({column}, {row}) is not valid, so its depth says nothing of the surface")
+            raise ValueError(
+                f"anchors: the pixel ({column}, {row}) is not valid, so its depth says nothing of the surface"
+            )
         value = float(normal_map.camera.potential(np.array(depth)))
         if not np.isfinite(value):
             raise ValueError(f"anchors: the depth at ({column}, {row}) must be positive and finite, got {depth:g}")

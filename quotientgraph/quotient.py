@@ -52,7 +52,7 @@ class QuotientGraph:
     """
 
     pixels: PixelGraph
-    jump: np.ndarray
+    jump: np.ndarray | PlanarJumps
     labels: np.ndarray
     cut: np.ndarray
     level: int = 0
@@ -105,11 +105,11 @@ class QuotientGraph:
         lean = continuity is planar and pixels.n_edges > LEAN_EDGES
         jump = PlanarJumps(pixels) if lean else continuity(pixels)
         formed = time.perf_counter()
-        angle = suitable_angle(pixels) if angle == "auto" else angle
-        labels = _formed(pixels, angle)
+        chosen = suitable_angle(pixels) if isinstance(angle, str) else angle
+        labels = _formed(pixels, chosen)
         cut = np.flatnonzero(labels[pixels.tail] != labels[pixels.head]).astype(np.int32)
         seconds = {"graph": formed - began, "components": time.perf_counter() - formed}
-        return cls(pixels, jump, labels, cut, angle=angle, seconds=seconds)
+        return cls(pixels, jump, labels, cut, angle=chosen, seconds=seconds)
 
     @classmethod
     def from_labels(cls, pixels: PixelGraph, jump: np.ndarray, labels: ArrayLike) -> QuotientGraph:

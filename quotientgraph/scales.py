@@ -161,15 +161,16 @@ def optimize(
         loop = _Loop(graph, inside.potential, settings, backend, report, xp, ground)
         converged = loop.run()
         for _ in range(_STRAIGHTENINGS if ground else 0):
-            better = loop.ground.straightened(loop.potential, graph.pixels.map.camera)
+            better = ground.straightened(loop.potential, graph.pixels.map.camera) if ground else None
             if better is None:
                 break
-            loop = _Loop(graph, inside.potential, settings, backend, report, xp, better)
+            ground = better
+            loop = _Loop(graph, inside.potential, settings, backend, report, xp, ground)
             converged = loop.run()
     finally:
         close()
     settled = to_host(loop.potential)
-    settled = loop.ground.settle(settled, graph.pixels.pieces) if loop.ground else _centred(settled, graph)
+    settled = ground.settle(settled, graph.pixels.pieces) if ground else _centred(settled, graph)
     warnings = _warnings(graph, inside.converged, loop, converged)
     for text in warnings:
         logger.warning(text)
@@ -316,7 +317,9 @@ class _Loop:
         else:
             unit = float(self.cut.gamma_squared.mean()) if bilateral else 1.0
             system = self.tied.system(weight, terms[1], self.shift, not bilateral, unit)
-        solution = solve_checked(self.solver, system, float(terms[2].sum()) if self.tied is None else np.inf, self.iteration)
+        solution = solve_checked(
+            self.solver, system, float(terms[2].sum()) if self.tied is None else np.inf, self.iteration
+        )
         x = to_device(solution.x if self.tied is None else self.tied.components(solution.x), self.xp)
         self.shift = self.shift + x
         change = x[self.cut.pattern.tail] - x[self.cut.pattern.head]
@@ -344,7 +347,9 @@ class _Loop:
         """
         cut, before = self.cut, self.labels
         pattern = cut.pattern
-        chosen = least_residual_edges(pattern.n, pattern.tail[cut.pair], pattern.head[cut.pair], cut.residuals(self.shift))
+        chosen = least_residual_edges(
+            pattern.n, pattern.tail[cut.pair], pattern.head[cut.pair], cut.residuals(self.shift)
+        )
         graph = self.graph.contract(to_host(cut.number[chosen]))
         self.base = self.potential
         self.alignments = 1

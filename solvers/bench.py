@@ -151,6 +151,6 @@ def table(timings: Iterable[Timing]) -> str:
             lines.append(start + t.problem)
             continue
         mark = "" if t.converged else "  not converged"
-        numbers = f"{1e3 * t.first:7.1f}ms {1e3 * t.again:7.1f}ms {t.iterations:6d} {t.residual:9.1e} {t.error:9.1e}"
-        lines.append(start + numbers + mark)
+        figures = f"{1e3 * t.first:7.1f}ms {1e3 * t.again:7.1f}ms {t.iterations:6d} {t.residual:9.1e} {t.error:9.1e}"
+        lines.append(start + figures + mark)
     return "\n".join(lines)

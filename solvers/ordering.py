@@ -30,7 +30,10 @@ def _minimum_degree(start, lists, order, zeros, none, longs):
     n = len(order)
     n_elements, n_members, gone, absorbed = zeros[0], zeros[1], zeros[2], zeros[3]
     first, after, before, mark = none[0], none[1], none[2], none[3]  # doubly linked lists of each degree; marks
-    member_start, outside = longs[0], longs[1]  # outside: tag + how many of an element's unknowns the new one leaves out
+    member_start, outside = (
+        longs[0],
+        longs[1],
+    )  # outside: tag + how many of an element's unknowns the new one leaves out
     n_joined = np.empty(n, dtype=np.int32)
     degree = np.empty(n, dtype=np.int32)
     members = np.empty(max(1, len(lists)), dtype=np.int32)

@@ -187,9 +187,7 @@ class LaplacianSystem:
         """This system with its arrays in the namespace `xp`, numpy or cupy; itself if they are there already."""
         if xp is array_namespace(self.weight):
             return self
-        return LaplacianSystem(
-            self.pattern.to(xp), to_device(self.weight, xp), to_device(self.flow, xp), self.energy
-        )
+        return LaplacianSystem(self.pattern.to(xp), to_device(self.weight, xp), to_device(self.flow, xp), self.energy)
 
     @property
     def matrix(self) -> Any:

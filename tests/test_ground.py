@@ -49,7 +49,9 @@ def test_a_prior_of_wrong_scale_decides_full_discontinuities(spheres):
     noise = 1 + 0.01 * np.random.default_rng(0).standard_normal(spheres.depth.shape)
     prior = 3.7 * spheres.depth * noise
     result = solved(spheres, prior=prior)
-    assert relative_error(result.depth, spheres.depth) < min(0.002, relative_error(solved(spheres).depth, spheres.depth))
+    assert relative_error(result.depth, spheres.depth) < min(
+        0.002, relative_error(solved(spheres).depth, spheres.depth)
+    )
     assert np.nanmedian(result.depth / spheres.depth) == pytest.approx(3.7, rel=0.01)
 
 

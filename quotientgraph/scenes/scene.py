@@ -102,9 +102,7 @@ def scene(describe: Callable[..., Model]) -> Callable[..., Scene]:
     ) -> Scene:
         normals, mask, depth, seen_by = render(describe(**params), shape, camera, fov)
         if not mask.any():
-            raise ValueError(
-                f"shape={shape}: none of these pixels sees anything of {name!r}; use more of them"
-            )
+            raise ValueError(f"shape={shape}: none of these pixels sees anything of {name!r}; use more of them")
         summary = (describe.__doc__ or "").split("\n")[0].rstrip(".")
         return Scene(name, normals, mask, depth, seen_by, summary)
 
@@ -122,9 +120,7 @@ def names() -> list[str]:
     return sorted(SCENES)
 
 
-def make(
-    name: str, shape: tuple[int, int] = (256, 320), camera: str | Camera = "perspective", **params: Any
-) -> Scene:
+def make(name: str, shape: tuple[int, int] = (256, 320), camera: str | Camera = "perspective", **params: Any) -> Scene:
     """The scene of that name.
 
     Parameters

@@ -140,6 +140,4 @@ def tube(*, apart: float = 0.12, width: float = 0.07, roundness: float = 0.9) ->
 def torus(*, elevation: float = 20.0, ring: float = 1.1, thickness: float = 0.42) -> Model:
     """A ring seen at `elevation` degrees above its plane: the near side hides a part of the far side."""
     up = np.radians(elevation)
-    return Solids(
-        [Torus((0, 0, 0), ring, thickness)], eye=(0.0, -4.2 * np.cos(up), 4.2 * np.sin(up)), target=(0, 0, 0)
-    )
+    return Solids([Torus((0, 0, 0), ring, thickness)], eye=(0.0, -4.2 * np.cos(up), 4.2 * np.sin(up)), target=(0, 0, 0))
