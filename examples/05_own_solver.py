@@ -33,7 +33,7 @@ class SparseLU:
 
 solvers.register("superlu", SparseLU)
 
-scene = scenes.make("textured_room", shape=(120, 150)).with_noise(1.0)
+scene = scenes.make("textured_room", shape=(60, 75)).with_noise(1.0)
 graph = QuotientGraph.from_normals(scene.normals, scene.mask, scene.camera, frame="opencv", angle=2.0)
 with tempfile.TemporaryDirectory() as folder:
     mine = graph.optimize(solver=bench.Dumping(solvers.get("superlu"), folder), max_iterations=10, device="cpu")

@@ -52,8 +52,8 @@ class Camera:
 class Pinhole(Camera):
     """Pinhole camera, intrinsics in pixels and in OpenCV order.
 
-    >>> Pinhole.from_fov(90, shape=(480, 640))
-    Pinhole(fx=320.0, fy=320.0, cx=319.5, cy=239.5)
+    >>> Pinhole.from_fov(90, shape=(480, 640)).matrix.round(3).tolist()
+    [[320.0, 0.0, 319.5], [0.0, 320.0, 239.5], [0.0, 0.0, 1.0]]
     """
 
     fx: float

@@ -16,7 +16,8 @@ from typing import Any
 from ..integration import METHODS
 from . import errors as _errors  # noqa: F401  (registers the paper's tables of errors)
 from . import show
-from . import stages as _stages  # noqa: F401  (and those of time)
+from . import speed as _speed  # noqa: F401  (and those of time)
+from . import stages as _stages  # noqa: F401
 from .cases import Case, find
 from .journal import Journal, machine
 from .measure import METRICS, Job, Record
@@ -38,9 +39,10 @@ _COLUMNS = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of the command."""
     parser.add_argument(
-        "data", nargs="+", metavar="DATA", help="folder, folder of folders, or scene:NAME?shape=512x608"
+        "data", nargs="*", metavar="DATA", help="folder, folder of folders, or scene:NAME?shape=512x608"
     )
     parser.add_argument("--table", action="append", metavar="NAME", help=f"re-make one of {', '.join(TABLES)}, or all")
+    parser.add_argument("--speed", action="append_const", dest="table", const="speed", help="the same as --table speed")
     parser.add_argument("--methods", default="components", help=f"comma-separated, of {', '.join(METHODS)}, or all")
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=V1,V2", help="a setting; several values are all tried"
@@ -103,6 +105,8 @@ def run(args: argparse.Namespace) -> int:
 def _plan(args: argparse.Namespace, cases: list[Case]) -> list[tuple[str, list[Job]]]:
     """Named groups of jobs: the tables that were asked for, or else methods × settings × cases."""
     extra = _settings(args.set)
+    if not cases and "speed" not in (args.table or ()):
+        raise ValueError("name a folder with normal maps, or scene:NAME; only --speed has scenes of its own")
     if args.table:
         names = list(TABLES) if "all" in args.table else args.table
         unknown = [name for name in names if name not in TABLES]
@@ -112,7 +116,7 @@ def _plan(args: argparse.Namespace, cases: list[Case]) -> list[tuple[str, list[J
         plan = []
         for name in names:
             jobs = [
-                Job(job.case, job.method, {**job.settings, **fixed}, job.trace, args.repeat)
+                Job(job.case, job.method, {**job.settings, **fixed}, job.trace, max(job.repeat, args.repeat))
                 for job in TABLES[name].jobs(cases)
             ]
             if jobs:

@@ -19,7 +19,7 @@ _EXPLAINED = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--scene", default="room", metavar="NAME", help="which scene; --list names them (room)")
+    parser.add_argument("--scene", default="stairs", metavar="NAME", help="which scene; --list names them (stairs)")
     parser.add_argument("--list", action="store_true", help="list the scenes and exit")
     parser.add_argument("--size", type=whole(8), default=320, metavar="PIXELS", help="width of the image (320)")
     parser.add_argument(
