@@ -1,4 +1,4 @@
-"""Relative-scale optimisation: `optimize` checks its arguments, fills the components, runs the loop and tells how it went."""
+"""Relative-scale optimisation: `optimize` checks its arguments, fills the components, runs the loop, says how it went."""
 
 from __future__ import annotations
 

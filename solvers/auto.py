@@ -15,7 +15,7 @@ from .system import LaplacianSystem, Solution
 # for some reweighted ones. Up to so many unknowns factorisation always wins; beyond, once multigrid has taken more
 # iterations on average than the second constant times √n. One hard system alone decides nothing.
 ALWAYS_DIRECT = 30_000
-ITERATIONS_PER_ROOT = 0.3
+ITERATIONS_PER_ROOT = 0.1
 
 
 @dataclass(frozen=True)
