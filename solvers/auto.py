@@ -12,9 +12,12 @@ from .system import LaplacianSystem, Solution
 
 # Measured on the benchmark's systems, see docs/solvers.md. A factorisation costs n^1.5 whatever the weights are; its
 # ordering is found once per pattern. Multigrid costs n for each of its iterations: ten for uniform weights, a hundred
-# for some reweighted ones. Up to so many unknowns factorisation always wins; beyond, once multigrid has taken more
-# iterations on average than the second constant times √n. One hard system alone decides nothing.
+# for some reweighted ones. Up to so many unknowns factorisation always wins; on quotient graphs, where some components
+# have many neighbours, up to the second number; beyond, and on pixel grids, once multigrid has taken more iterations on
+# average than the last constant times √n. One hard system alone decides nothing.
 ALWAYS_DIRECT = 30_000
+DIRECT_ON_QUOTIENTS = 200_000
+GRID_DEGREE = 8  # neighbours that a pixel has at most
 ITERATIONS_PER_ROOT = 0.1
 
 
@@ -30,7 +33,8 @@ class Auto:
 
             return CupyCG()
         solves, iterations = system.pattern.memo.get("auto", (0, 0))
-        if system.n <= ALWAYS_DIRECT or iterations > ITERATIONS_PER_ROOT * system.n**0.5 * solves > 0:
+        hard = iterations > ITERATIONS_PER_ROOT * system.n**0.5 * solves > 0
+        if system.n <= ALWAYS_DIRECT or hard or (system.n <= DIRECT_ON_QUOTIENTS and _has_hubs(system)):
             from .direct import Direct
 
             return Direct()
@@ -44,3 +48,8 @@ class Auto:
             solves, iterations = system.pattern.memo.get("auto", (0, 0))
             system.pattern.memo["auto"] = solves + 1, iterations + solution.iterations
         return solution
+
+
+def _has_hubs(system: LaplacianSystem) -> bool:
+    """Whether some unknown has more neighbours than a pixel can have."""
+    return bool(np.diff(system.pattern.adjacency[0]).max(initial=0) > GRID_DEGREE)
