@@ -165,8 +165,8 @@ class Loop:
             if settings.merge_every is None:
                 if settled:
                     return True
-            elif settled or self.iteration % settings.merge_every == 0:
-                self.merge()
+            elif settled or (self.iteration - 1) % settings.merge_every == 0 < self.iteration - 1:
+                self.merge()  # the paper counts from 0: every 5 means after 6 solves, after 11, and so on
         return True
 
     def step(self) -> float:

@@ -68,7 +68,8 @@ def optimize(
     energy_tol : float
         Relative change of the energy below which the loop has converged.
     merge_every : int, optional
-        Merge components after so many iterations, and whenever the energy has converged; None never merges.
+        Merge components every so many iterations, and whenever the energy has converged; None never merges. As in the
+        paper, which counts from 0, the first merge comes after one iteration more.
     device : "cpu", "cuda" or "auto"
     progress : bool or callable
         True for a progress bar, or a function that is given every `Step`.
