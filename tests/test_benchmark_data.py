@@ -93,7 +93,7 @@ def test_bedroom(data_dir):
     normals, mask, k, truth = load(data_dir / "scenes" / "bedroom")
     graph = QuotientGraph.from_normals(normals, mask, k, angle=2.0)
     assert graph.n_components == pytest.approx(10137, rel=0.005)
-    result = graph.optimize(merge_every=5, max_iterations=15, filling="induced")
+    result = graph.optimize(merge_every=5, max_iterations=15)
     assert len(result.history) <= 15
     counts = [level.n_components for level in result.levels]
     assert all(after < before / 3 for before, after in itertools.pairwise(counts))
