@@ -28,7 +28,7 @@ from .quotient import QuotientGraph
 FILLINGS = ("contracted", "induced")
 # Pixels. A depth jump shows as a chain of edges with gaps above the first length, somewhere above the second; shorter gaps
 # are what errors add up to along a tree.
-_GAP, _SURE_GAP = 0.5, 16.0
+_GAP, _SURE_GAP = 0.5, 12.0
 _MULTIGRID = Multigrid(rtol=1e-9, energy_tol=1e-5)
 
 
