@@ -99,7 +99,8 @@ def logdepth_d(graph: QuotientGraph, **settings: Any) -> Reconstruction:
     """`logdepth` with the discontinuity term ("D").
 
     In each direction on its own, ω = exp(jump) becomes ω + β·(z_a/z_b − ω) at the former iterate; orthographic: the
-    jump itself moves by β times the residual. The paper does not say what β is; max(0, 1 − 2w) came closest.
+    jump itself moves by β times the residual. The paper does not say what β is. With max(0, 1 − 2w) its reweighted row
+    comes out, but so it does with other functions that vanish at w = ½; see docs/laboratory.md.
     """
     return reweighted(graph, LOGDEPTH_D, **settings)
 
