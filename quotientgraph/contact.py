@@ -20,12 +20,11 @@ import solvers
 from solvers.arrays import to_host
 
 from .continuity import crease_jump
-from .discontinuity import REFERENCE_FOCAL, CutEdges
+from .discontinuity import CutEdges
 from .quotient import QuotientGraph
 
-# Evidence is the mean of −log(gap + FINE), in pixels: gaps below FINE are as good as none, and one of a hundred pixels
-# weighs not much more than one of ten.
-FINE = 0.1
+# A border counts for at most this many edges: what is parallel to what it hides touches it by chance, all along.
+LONG = 64
 # An edge with this gap, in pixels, is as likely a contact as not; its support is ½.
 DOUBT = 0.377
 # Normals that differ by less than the first angle (degrees) are those of one curved surface, for which the middle of the
@@ -48,11 +47,21 @@ def residual_range(graph: QuotientGraph, cut: CutEdges) -> np.ndarray:
 
 def crease_slack(graph: QuotientGraph, cut: CutEdges, contact: np.ndarray) -> np.ndarray:
     """`CutEdges.slack`: the whole range at creases, nothing on curved surfaces, in between a part."""
-    pixels, number = graph.pixels, to_host(cut.number)
+    return contact * np.clip((normal_angle(graph, cut) - CURVED) / (CREASED - CURVED), 0, 1)
+
+
+def normal_angle(graph: QuotientGraph, cut: CutEdges, chosen: Any = slice(None)) -> np.ndarray:
+    """Angle between the two normals of cut edges, in degrees."""
+    pixels, number = graph.pixels, to_host(cut.number)[chosen]
     normals = pixels.map.normals
     chord = np.linalg.norm(normals[pixels.tail[number]] - normals[pixels.head[number]], axis=1)
-    angle = np.degrees(2 * np.arcsin(np.minimum(chord / 2, 1)))
-    return contact * np.clip((angle - CURVED) / (CREASED - CURVED), 0, 1)
+    return np.degrees(2 * np.arcsin(np.minimum(chord / 2, 1)))
+
+
+def focal_of(graph: QuotientGraph, cut: CutEdges) -> np.ndarray:
+    """(n_cut,) what turns differences of the potential into pixels."""
+    pixels = graph.pixels
+    return np.broadcast_to(pixels.focal, pixels.n_pixels)[pixels.tail[to_host(cut.number)]]
 
 
 def gaps(cut: CutEdges, contact: Any, shift: Any) -> np.ndarray:
@@ -61,9 +70,15 @@ def gaps(cut: CutEdges, contact: Any, shift: Any) -> np.ndarray:
     return np.maximum(np.maximum(contact[0] - chi, chi - contact[1]), 0.0)
 
 
-def evidence(gap: np.ndarray) -> float:
-    """How well a reconstruction explains all cut edges as contact, from their gaps in pixels; higher is better."""
-    return -float(np.mean(np.log(gap + FINE))) if len(gap) else -np.log(FINE)
+def evidence(start: np.ndarray, gap: np.ndarray) -> float:
+    """How much of all borders a reconstruction explains as contact, 0 … 1: the mean support of their edges.
+
+    `start` is that of `CutEdges`; `gap` in pixels.
+    """
+    if not len(gap):
+        return 1.0
+    size = np.diff(start)
+    return float(np.average(np.add.reduceat(support(gap), start[:-1]) / size, weights=np.minimum(size, LONG)))
 
 
 def support(gap: np.ndarray) -> np.ndarray:
@@ -86,7 +101,7 @@ def confidence(graph: QuotientGraph, potential: np.ndarray) -> np.ndarray:
     if not len(graph.cut):
         return np.ones(n)
     cut = CutEdges.from_graph(graph, potential)
-    gap = gaps(cut, residual_range(graph, cut), np.zeros(n)) * cut.unit * REFERENCE_FOCAL
+    gap = gaps(cut, residual_range(graph, cut), np.zeros(n)) * focal_of(graph, cut)
     start = cut.start[:-1]
     held = np.add.reduceat(support(gap), start)
     strength = np.maximum(held**2 / np.diff(cut.start), 1e-6)

@@ -113,6 +113,8 @@ class CutEdges:
         What a residual is multiplied by before it is compared with the outlier thresholds.
     slack : (2, n_cut) float64 or None
         Residuals ≤ 0 and ≥ 0 between which an edge is content; None: at 0 only, as in the paper.
+    share : (n_pairs,) float64 or None
+        What the weights of each pair's edges are multiplied by; None: nothing, as in the paper.
     """
 
     pattern: Pattern
@@ -126,6 +128,7 @@ class CutEdges:
     gamma_squared: Any
     unit: Any
     slack: Any = None
+    share: Any = None
 
     @classmethod
     def from_graph(cls, graph: QuotientGraph, potential: np.ndarray, natural: bool = True) -> CutEdges:
@@ -158,10 +161,8 @@ class CutEdges:
         """The same with all arrays in the namespace `xp`."""
         if xp is array_namespace(self.start):
             return self
-        arrays = {
-            f.name: to_device(getattr(self, f.name), xp) for f in fields(self) if f.name not in ("pattern", "slack")
-        }
-        arrays["slack"] = None if self.slack is None else to_device(self.slack, xp)
+        given = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "pattern"}
+        arrays = {name: None if value is None else to_device(value, xp) for name, value in given.items()}
         if self.residual is self.residual_back:
             arrays["residual_back"] = arrays["residual"]
         return CutEdges(self.pattern.to(xp), **arrays)
@@ -210,6 +211,7 @@ class CutEdges:
             gamma_squared=ends(self.gamma_squared[:, kept]),
             unit=self.unit[kept],
             slack=None if self.slack is None else xp.where(turned, -self.slack[::-1, kept], self.slack[:, kept]),
+            share=None,
         )
 
 
@@ -247,7 +249,7 @@ def pair_terms(cut: CutEdges, shift: Any, bilateral: bool, outliers: Outliers) -
         cut.residual is not cut.residual_back,
         out,
     )
-    return out
+    return out if cut.share is None else out * cut.share
 
 
 def pair_terms_over(xp: Any, cut: CutEdges, shift: Any, bilateral: bool, outliers: Outliers) -> Any:
@@ -270,7 +272,7 @@ def pair_terms_over(xp: Any, cut: CutEdges, shift: Any, bilateral: bool, outlier
             weight = weight * gamma * _sigmoid(SHARPNESS * gamma * contrast, xp)
         for row, value in enumerate((weight, -weight * chi, weight * chi * chi)):
             total[row] += sums(cut.pair, value, cut.pattern.n_pairs)
-    return total
+    return total if cut.share is None else total * cut.share
 
 
 def _sigmoid(x: Any, xp: Any) -> Any:

@@ -1,9 +1,10 @@
 """Relative-scale optimisation: align the components, reweight, solve, merge, until nothing moves.
 
 Reweighting finds the minimum nearest to where it starts. The paper starts from uniform alignment, in which every cut
-edge counts the same, contact or not. With ``alignment="auto"`` that is judged afterwards by how many edges it explains as
-contact; if these are few, a second start follows, in which edges lose their say one by one, the worst first
-("annealed"), and the better of the two is refined once more with creases free to lie anywhere between two pixels.
+edge counts the same, contact or not. The start called "consensus" lets borders speak instead: edges that agree speak with
+one voice, a long border has not much more say than a short one, and edges lose theirs one by one, the worst first. With
+``alignment="auto"`` the uniform start is judged afterwards by how much of the borders it explains as contact; if that is
+not enough, the other follows, and the one that explains more is kept.
 """
 
 from __future__ import annotations
@@ -19,18 +20,23 @@ from solvers.arrays import to_device, to_host
 from solvers.checked import solve_checked
 
 from .components import least_residual_edges
-from .contact import crease_slack, evidence, gaps, residual_range, support
-from .discontinuity import REFERENCE_FOCAL, CutEdges, Outliers, pair_terms
+from .consensus import agreed
+from .contact import evidence, focal_of, gaps, residual_range
+from .discontinuity import CutEdges, Outliers, pair_terms
 from .ground import Ground, GroundEdges
 from .quotient import QuotientGraph
 from .result import Step
 
 Progress = Callable[[Step], Any]
 
-ALIGNMENTS = ("auto", "uniform", "annealed")
+ALIGNMENTS = ("auto", "uniform", "consensus")
 _WIDEST, _NARROWING = 64.0, 0.6  # factor of the outlier thresholds when annealing begins, and from step to step
-_CREASE_STEPS = 10, 60  # at least and at most; in between, as many as cost little (see `choose`)
-_ENOUGH = 0.95  # mean support of the cut edges from which on the first start is not doubted
+_LONG = 80  # edges of a border beyond which it has no more say in the consensus
+_CREASE_STEPS = 20, 60  # at least and at most; in between, as many as cost little (see `refine`)
+_ENOUGH = 0.95  # evidence from which on the first start is not doubted
+# Part of a step that is taken in refinements, as whole steps go back and forth, and its factor when the energy rises.
+_STRIDE, _SHORTER = 0.9, 0.9
+_TIE = 0.002  # lead in evidence that the uniform start needs over consensus
 _LEAST_WEIGHT = 1e-10  # of a border, relative to the mean: beyond that a factorisation has no digits left
 
 
@@ -74,6 +80,7 @@ class Loop:
         self.levels: list[QuotientGraph] = []
         self.history: list[Step] = []
         self.evidence: dict[str, float] = {}  # by start, if there was a choice
+        self.stride = 1.0  # part of a step that is taken
         self.unsolved = 0  # systems whose backend did not converge
         # One component a pixel needs no second alignment: nothing was integrated on its own.
         self.alignments = 1 if graph.n_components == graph.pixels.n_pixels else 2
@@ -102,38 +109,55 @@ class Loop:
         plain = alignment == "uniform" or self.settings.merge_every or self.graph.jump.ndim == 2
         if plain or self.ground or not len(self.graph.cut):
             return self.descend()
-        self.solve(self.cut, False, replace(self.settings.outliers, kind="none"))
-        aligned = self.shift
-        if alignment == "annealed":
-            return self.anneal() and self.descend()
-        return self.choose(aligned)
-
-    def choose(self, aligned: Any) -> bool:
-        """Descend from the uniform alignment, and from elsewhere if that leaves much unexplained; keep the best."""
         contact = residual_range(self.graph, self.cut)
-        pixel = to_host(self.cut.unit) * (REFERENCE_FOCAL if self.settings.outliers.natural else 1.0)
+        return self.choose(contact) if alignment == "auto" else self.consent(self.together(contact))
+
+    def choose(self, contact: np.ndarray) -> bool:
+        """Descend from the uniform alignment, and from consensus if that leaves much unexplained; keep the best."""
+        focal, start = focal_of(self.graph, self.cut), to_host(self.cut.start)
         best: tuple[float, Any, bool] = (-np.inf, None, False)
 
-        def judge(name: str, converged: bool) -> float:
+        def judge(name: str, converged: bool, lead: float = 0.0) -> None:
             nonlocal best
-            gap = gaps(self.cut, contact, self.shift) * pixel
-            self.evidence[name] = evidence(gap)
-            best = max(best, (self.evidence[name], self.shift, converged), key=lambda found: found[0])
-            return float(support(gap).mean())
+            self.evidence[name] = evidence(start, gaps(self.cut, contact, self.shift) * focal)
+            best = max(best, (self.evidence[name] + lead, self.shift, converged), key=lambda found: found[0])
 
-        enough = judge("uniform", self.descend()) >= _ENOUGH
-        if not enough and self.iteration < self.settings.max_iterations:
-            self.shift = aligned
-            judge("annealed", self.anneal() and self.descend())
-            plain, name = self.cut, max(self.evidence, key=lambda name: self.evidence[name])
-            self.shift = best[1]
-            self.cut = replace(plain, slack=to_device(crease_slack(self.graph, plain, contact), self.xp))
-            steps = int(np.clip(100_000 // self.graph.n_components, *_CREASE_STEPS))
-            limit = min(self.iteration + steps, self.settings.max_iterations)
-            judge(f"{name}, creases", self.descend(limit) or best[2])
-            self.cut = plain
+        settled = self.descend()
+        judge("uniform", settled)
+        if best[0] < _ENOUGH and self.iteration < self.settings.max_iterations:
+            together, uniform = self.together(contact), self.shift
+            judge("consensus", self.consent(together), _TIE)
+            self.shift = uniform
+            judge("uniform, creases", self.refine(together) or settled)
         _, self.shift, converged = best
         return converged
+
+    def together(self, contact: np.ndarray) -> CutEdges:
+        """The cut edges with creases where their borders agree they are, else anywhere between their two pixels."""
+        return agreed(self.graph, self.cut.to(np), contact).to(self.xp)
+
+    def consent(self, together: CutEdges) -> bool:
+        """Start from the consensus of the borders and descend; False if stopped by the number of iterations."""
+        plain = self.cut
+        self.cut = replace(together, share=self.xp.minimum(1.0, _LONG / self.xp.diff(plain.start)))
+        self.shift = self.xp.zeros(self.graph.n_components)
+        self.solve(self.cut, False, replace(self.settings.outliers, kind="none"))
+        settled = self.anneal() and self.refine(self.cut)
+        self.cut = plain
+        return self.refine(together) or settled
+
+    def refine(self, together: CutEdges) -> bool:
+        """Descend with the given cut edges from where the state is, for a few iterations; True if that was enough."""
+        plain, self.cut, self.stride = self.cut, together, _STRIDE
+        converged = self.descend(self.limit)
+        self.cut, self.stride = plain, 1.0
+        return converged
+
+    @property
+    def limit(self) -> int:
+        """Number of the iteration at which a refinement ends: the more iterations, the less each costs."""
+        steps = int(np.clip(100_000 // self.graph.n_components, *_CREASE_STEPS))
+        return min(self.iteration + steps, self.settings.max_iterations)
 
     def anneal(self) -> bool:
         """Lower the outlier thresholds step by step; False if stopped by the number of iterations.
@@ -160,7 +184,9 @@ class Loop:
             if self.iteration >= (limit or settings.max_iterations):
                 return False
             energy = self.step()
-            settled = abs(energy - self.energy) < settings.energy_tol * self.energy or energy == 0
+            settled = abs(energy - self.energy) < settings.energy_tol * self.stride * self.energy or energy == 0
+            if self.stride < 1 and energy > self.energy:
+                self.stride *= _SHORTER
             self.energy = energy
             if settings.merge_every is None:
                 if settled:
@@ -190,6 +216,7 @@ class Loop:
             self.solver, system, float(terms[2].sum()) if self.tied is None else np.inf, self.iteration
         )
         x = to_device(solution.x if self.tied is None else self.tied.components(solution.x), self.xp)
+        x = self.stride * x
         self.shift = self.shift + x
         change = x[self.cut.pattern.tail] - x[self.cut.pattern.head]
         energy = float((terms[2] + change * (change * terms[0] - 2 * terms[1])).sum())

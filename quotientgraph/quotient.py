@@ -112,7 +112,7 @@ class QuotientGraph:
         return cls(pixels, jump, labels, cut, angle=chosen, seconds=seconds)
 
     @classmethod
-    def from_labels(cls, pixels: PixelGraph, jump: np.ndarray, labels: ArrayLike) -> QuotientGraph:
+    def from_labels(cls, pixels: PixelGraph, jump: np.ndarray | PlanarJumps, labels: ArrayLike) -> QuotientGraph:
         """The quotient of G0 by one's own segmentation: one whole number per valid pixel.
 
         A component is connected: pixels that share a number but not a path of it become components of their own.

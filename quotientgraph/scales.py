@@ -14,6 +14,7 @@ import solvers
 from solvers.arrays import namespace, to_host
 
 from .discontinuity import Outliers
+from .faces import separated
 from .filling import FILLINGS, fill
 from .ground import Ground
 from .loop import Loop, Progress, Settings
@@ -24,9 +25,10 @@ logger = logging.getLogger(__name__)
 
 # What is not said otherwise. "paper": exactly the published method.
 PRESETS: dict[str, dict[str, str]] = {
-    "best": {"filling": "contracted", "alignment": "auto", "thresholds": "natural"},
-    "paper": {"filling": "induced", "alignment": "uniform", "thresholds": "absolute"},
+    "best": {"filling": "contracted", "faces": "separate", "alignment": "auto", "thresholds": "natural"},
+    "paper": {"filling": "induced", "faces": "joined", "alignment": "uniform", "thresholds": "absolute"},
 }
+FACES = ("separate", "joined")
 _STRAIGHTENINGS = 4  # rounds in which a prior is fitted to the depth found with it
 
 
@@ -45,6 +47,7 @@ def optimize(
     progress: bool | Progress | None = None,
     fill_solver: Any = "auto",
     filling: str | None = None,
+    faces: str | None = None,
     alignment: str | None = None,
     preset: str = "best",
     prior: ArrayLike | None = None,
@@ -77,12 +80,15 @@ def optimize(
         Backend for the filling systems, which are larger and better conditioned.
     filling : "contracted" or "induced", optional
         Whether components are filled without the depth jumps hidden in them, or over all their edges.
-    alignment : "auto", "uniform" or "annealed", optional
+    faces : "separate" or "joined", optional
+        Whether parallel faces with equal normals, which share a component, are set apart where other components tell
+        them apart. Not when components are merged.
+    alignment : "auto", "uniform" or "consensus", optional
         Where reweighting starts from; "auto" tries what seems promising and keeps what explains the cut edges best. When
         components are merged the start matters less: it is uniform, whatever is said here.
     preset : "best" or "paper"
-        Stands for what is not given: "best" is contracted, auto and natural; "paper" is the published method: induced,
-        uniform and absolute.
+        Stands for what is not given: "best" is contracted, separate, auto and natural; "paper" is the published method:
+        induced, joined, uniform and absolute.
     prior : (H, W) array, optional
         Coarse depth, NaN where unknown, of any scale (orthographic: offset). It decides what normals leave open: depth
         across full discontinuities and between separate pieces. The result has its scale.
@@ -98,11 +104,13 @@ def optimize(
     """
     if preset not in PRESETS:
         raise ValueError(f"preset={preset!r} is not known; use {', '.join(map(repr, PRESETS))}")
-    given = {"filling": filling, "alignment": alignment, "thresholds": thresholds}
+    given = {"filling": filling, "faces": faces, "alignment": alignment, "thresholds": thresholds}
     chosen = {name: PRESETS[preset][name] if value is None else value for name, value in given.items()}
-    filling, alignment, thresholds = chosen["filling"], chosen["alignment"], chosen["thresholds"]
+    filling, faces, alignment, thresholds = (chosen[name] for name in given)
     if filling not in FILLINGS:
         raise ValueError(f"filling={filling!r} is not known; use {', '.join(map(repr, FILLINGS))}")
+    if faces not in FACES:
+        raise ValueError(f"faces={faces!r} is not known; use {', '.join(map(repr, FACES))}")
     if thresholds not in ("natural", "absolute"):
         raise ValueError(f'thresholds={thresholds!r} must be "natural" or "absolute"')
     outliers = Outliers(reweighting, lower, upper, natural=thresholds == "natural")
@@ -118,6 +126,8 @@ def optimize(
     try:
         began = time.perf_counter()
         inside = fill(graph, fill_backend, filling)
+        if faces == "separate" and merge_every is None and graph.jump.ndim == 1:
+            graph = separated(graph, inside.potential)
         filled = time.perf_counter()
         loop = Loop(graph, inside.potential, settings, backend, report, xp, ground)
         converged = loop.run()
