@@ -68,10 +68,33 @@ def borders() -> None:
     save(figure, "contact_borders.png")
 
 
+def faces() -> None:
+    """Boxes and stairs whose horizontal faces share a component: components before and after, and what is left."""
+    figure, axes = plt.subplots(2, 4, figsize=(9.6, 3.9), layout="constrained")
+    colours = np.random.default_rng(3).uniform(0.25, 1, (64, 3))
+    for row, (name, params) in zip(axes, (("boxes", {}), ("stairs", {"view": "above"}))):
+        scene = scenes.make(name, (256, 320), **params)
+        graph = QuotientGraph.from_normals(scene.normals, scene.mask, scene.camera, "opencv")
+        row[0].imshow(0.5 - 0.5 * scene.normals)
+        for panel, choice in zip(row[1:3], ("joined", "separate")):
+            result = graph.optimize(faces=choice)
+            panel.imshow(colours[result.levels[0].label_image() % 64])
+            error = 100 * np.abs(aligned(result.depth, scene.depth) / scene.depth - 1)
+            panel.set_xlabel(f"{result.levels[0].n_components} components, {np.nanmean(error):.2g} %")
+        shown = row[3].imshow(error, vmin=0, vmax=15, cmap="magma_r")
+        row[0].set_ylabel(name)
+    for panel, title in zip(axes[0], ("normals", "joined", "separate", "error that is left")):
+        panel.set_title(title)
+    for panel in axes.ravel():
+        panel.set(xticks=[], yticks=[])
+    figure.colorbar(shown, ax=axes[:, 3], label="per cent of depth", shrink=0.8)
+    save(figure, "parallel_faces.png")
+
+
 def errors() -> None:
     """What is left of the error on three scenes, by the paper's preset and by default, and the confidence."""
     figure, axes = plt.subplots(3, 4, figsize=(9.6, 5.6), layout="constrained")
-    for row, (name, params) in zip(axes, (("boxes", {}), ("torus", {}), ("stairs", {"view": "front"}))):
+    for row, (name, params) in zip(axes, (("room", {}), ("torus", {}), ("stairs", {"view": "front"}))):
         scene = scenes.make(name, (192, 240), **params)
         row[0].imshow(np.where(scene.mask[..., None], 0.5 - 0.5 * np.nan_to_num(scene.normals), 1))
         arguments = (scene.normals, scene.mask, scene.camera, "opencv")
@@ -100,4 +123,5 @@ def save(figure: plt.Figure, name: str) -> None:
 if __name__ == "__main__":
     crease()
     borders()
+    faces()
     errors()

@@ -29,7 +29,7 @@ NOISE = {"exact": 0.0, "8 bit": 0.0, "0.5°": 0.5, "1°": 1.0, "2°": 2.0, "4°"
 STARTS = {
     "paper": {"preset": "paper"},
     "uniform": {"alignment": "uniform"},
-    "annealed": {"alignment": "annealed"},
+    "consensus": {"alignment": "consensus"},
     "best": {},
 }
 # The choice is right if no start ends more than 2 % lower, or lower by what nobody would see.
@@ -55,7 +55,7 @@ def measure(name: str, camera: str, noise: str, seed: int, shape: tuple[int, int
         graph = QuotientGraph.from_normals(scene.normals, scene.mask, scene.camera, "opencv", **angle)
         depth = graph.optimize(**settings).depth
         error[start] = 100 * relative_error(depth, truth, offset=camera == "orthographic")
-    lowest = min(error["uniform"], error["annealed"])
+    lowest = min(error["uniform"], error["consensus"])
     right = error["best"] <= max(MARGIN * lowest, lowest + INVISIBLE)
     return {"scene": name, "camera": camera, "noise": noise, "seed": seed, **error, "right": right}
 
@@ -84,7 +84,7 @@ def tables(rows: list[dict[str, str]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("file", type=Path, help="CSV file to write or to go on with")
-    parser.add_argument("--shape", type=int, nargs=2, default=(128, 160), metavar=("ROWS", "COLUMNS"))
+    parser.add_argument("--shape", type=int, nargs=2, default=(256, 320), metavar=("ROWS", "COLUMNS"))
     args = parser.parse_args()
     logging.disable(logging.WARNING)
     done = list(csv.DictReader(args.file.open())) if args.file.exists() else []

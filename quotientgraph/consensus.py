@@ -15,7 +15,7 @@ import numpy as np
 
 from solvers.jit import kernel
 
-from .contact import crease_slack, focal_of, normal_angle
+from .contact import crease_slack, focal_of, normal_angle, residual_range
 from .discontinuity import CutEdges
 from .quotient import QuotientGraph
 
@@ -51,32 +51,27 @@ class Runs:
     aside: np.ndarray
 
     @classmethod
-    def find(
-        cls, graph: QuotientGraph, cut: CutEdges, contact: np.ndarray, least: int, most: int, tolerance: float
-    ) -> Runs:
+    def find(cls, graph: QuotientGraph, cut: CutEdges, least: int, most: int, tolerance: float) -> Runs:
         """Up to `most` runs of each border, of at least `least` edges.
 
-        Parameters
-        ----------
-        contact : (2, n_cut) float64
-            From `residual_range`.
-        tolerance : float
-            Pixels by which intervals are widened, for what noise does to the normals.
+        Intervals are widened by `tolerance`, in pixels, for what noise does to the normals.
         """
-        room = tolerance / focal_of(graph, cut)
-        lower, upper = contact[0] - cut.residual - room, contact[1] - cut.residual + room
-        size = np.diff(cut.start)
-        used = np.flatnonzero((size >= least)[cut.pair])
+        used = np.flatnonzero(np.repeat(np.diff(cut.start) >= least, np.diff(cut.start)))
         used = used[normal_angle(graph, cut, used) > _CREASE]
         start = np.searchsorted(used, cut.start)  # edges come in order of their borders
-        rank = cut.pair[used]
-        by_lower, by_upper = used[np.lexsort((lower[used], rank))], used[np.lexsort((upper[used], rank))]
-        of = np.full(len(cut.number), -1, dtype=np.int32)
-        room_for = len(used) // least
-        pair, votes, aside = (np.empty(room_for, dtype=np.int32) for _ in range(3))
-        low, high = np.empty(room_for), np.empty(room_for)
+        room = tolerance / focal_of(graph, cut, used)
+        lower, upper = residual_range(graph, cut, used) - cut.residual[used]
+        lower, upper = lower - room, upper + room
+        border = np.repeat(np.arange(len(start) - 1), np.diff(start))
+        by_lower, by_upper = np.lexsort((lower, border)), np.lexsort((upper, border))
+        of = np.full(len(used), -1, dtype=np.int32)
+        most_runs = len(used) // least
+        pair, votes, aside = (np.empty(most_runs, dtype=np.int32) for _ in range(3))
+        low, high = np.empty(most_runs), np.empty(most_runs)
         n = _elect(start, by_lower, by_upper, lower, upper, least, most, of, pair, low, high, votes, aside)
-        return cls(of, pair[:n], low[:n], high[:n], votes[:n], aside[:n])
+        run = np.full(len(cut.number), -1, dtype=np.int32)
+        run[used] = of
+        return cls(run, pair[:n], low[:n], high[:n], votes[:n], aside[:n])
 
     @property
     def middle(self) -> np.ndarray:
@@ -93,7 +88,7 @@ def agreed(graph: QuotientGraph, cut: CutEdges, contact: np.ndarray) -> CutEdges
 
     Elsewhere creases have the whole room between their two pixels (`crease_slack`).
     """
-    runs = Runs.find(graph, cut, contact, _LEAST_VOTES, 1, tolerance=0.02)
+    runs = Runs.find(graph, cut, _LEAST_VOTES, most=1, tolerance=0.02)
     slack = crease_slack(graph, cut, contact)
     clear = runs.votes >= _MAJORITY * np.diff(cut.start)[runs.pair]
     edges = np.flatnonzero(runs.of >= 0)

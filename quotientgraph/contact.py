@@ -35,9 +35,9 @@ FEW = 10.0
 _N_PROBES = 12
 
 
-def residual_range(graph: QuotientGraph, cut: CutEdges) -> np.ndarray:
-    """(2, n_cut) least (≤ 0) and largest (≥ 0) residual φ_a − φ_b − jump of two surfaces that touch."""
-    pixels, number = graph.pixels, to_host(cut.number)
+def residual_range(graph: QuotientGraph, cut: CutEdges, chosen: Any = slice(None)) -> np.ndarray:
+    """(2, n) least (≤ 0) and largest (≥ 0) residual φ_a − φ_b − jump of two surfaces that touch, for cut edges."""
+    pixels, number = graph.pixels, to_host(cut.number)[chosen]
     jump = np.atleast_2d(graph.jump[..., number]).mean(axis=0)
     ends = np.stack([crease_jump(pixels, 0.0, number), crease_jump(pixels, 1.0, number)]) - jump
     turned = graph.labels[pixels.tail[number]] > graph.labels[pixels.head[number]]
@@ -58,10 +58,10 @@ def normal_angle(graph: QuotientGraph, cut: CutEdges, chosen: Any = slice(None))
     return np.degrees(2 * np.arcsin(np.minimum(chord / 2, 1)))
 
 
-def focal_of(graph: QuotientGraph, cut: CutEdges) -> np.ndarray:
-    """(n_cut,) what turns differences of the potential into pixels."""
+def focal_of(graph: QuotientGraph, cut: CutEdges, chosen: Any = slice(None)) -> np.ndarray:
+    """(n,) what turns differences of the potential into pixels at cut edges."""
     pixels = graph.pixels
-    return np.broadcast_to(pixels.focal, pixels.n_pixels)[pixels.tail[to_host(cut.number)]]
+    return np.broadcast_to(pixels.focal, pixels.n_pixels)[pixels.tail[to_host(cut.number)[chosen]]]
 
 
 def gaps(cut: CutEdges, contact: Any, shift: Any) -> np.ndarray:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .consensus import Runs
-from .contact import focal_of, residual_range
+from .contact import focal_of
 from .discontinuity import CutEdges
 from .quotient import QuotientGraph
 
@@ -60,32 +60,33 @@ class _Layer:
         return both if enough else set()
 
 
-def separated(graph: QuotientGraph, potential: np.ndarray) -> QuotientGraph:
+def separated(graph: QuotientGraph, cut: CutEdges, potential: np.ndarray) -> QuotientGraph:
     """The graph with parallel faces that share a component set apart, where other components tell them apart.
 
     The edges between such faces are not cut edges of the new graph: nothing is known of the jump across them.
 
     Parameters
     ----------
+    cut : CutEdges
+        Those of the graph, at the potential.
     potential : (n_pixels,) float64
         Each component filled on its own.
     """
     for _ in range(_PASSES):
-        labels = _split(graph, potential)
+        labels = _split(graph, cut, potential)
         if labels is None:
             break
         split = QuotientGraph.from_labels(graph.pixels, graph.jump, labels)
         counts = np.zeros(graph.pixels.n_edges, dtype=bool)
         counts[graph.cut] = True
         graph = replace(graph, labels=split.labels, cut=split.cut[counts[split.cut]])
+        cut = CutEdges.from_graph(graph, potential)
     return graph
 
 
-def _split(graph: QuotientGraph, potential: np.ndarray) -> np.ndarray | None:
+def _split(graph: QuotientGraph, cut: CutEdges, potential: np.ndarray) -> np.ndarray | None:
     """(n_pixels,) new labels, or None if nothing is to be separated."""
-    cut = CutEdges.from_graph(graph, potential)
-    runs = Runs.find(graph, cut, residual_range(graph, cut), _LEAST_VOTES, most=20, tolerance=_TOLERANCE)
-    told = _Told(graph, cut, runs)
+    told = _Told(graph, cut, Runs.find(graph, cut, _LEAST_VOTES, most=20, tolerance=_TOLERANCE))
     labels = graph.labels.copy()
     parted: set[int] = set()
     for component in told.candidates():

@@ -34,8 +34,7 @@ _WIDEST, _NARROWING = 64.0, 0.6  # factor of the outlier thresholds when anneali
 _LONG = 80  # edges of a border beyond which it has no more say in the consensus
 _CREASE_STEPS = 20, 60  # at least and at most; in between, as many as cost little (see `refine`)
 _ENOUGH = 0.95  # evidence from which on the first start is not doubted
-# Part of a step that is taken in refinements, as whole steps go back and forth, and its factor when the energy rises.
-_STRIDE, _SHORTER = 0.9, 0.9
+_SHORTER = 0.95  # factor of the step in refinements when the energy rises: whole steps may go back and forth for ever
 _TIE = 0.002  # lead in evidence that the uniform start needs over consensus
 _LEAST_WEIGHT = 1e-10  # of a border, relative to the mean: beyond that a factorisation has no digits left
 
@@ -69,6 +68,7 @@ class Loop:
     def __init__(
         self,
         graph: QuotientGraph,
+        cut: CutEdges,
         potential: np.ndarray,
         settings: Settings,
         solver: Any,
@@ -87,7 +87,7 @@ class Loop:
         self.iteration = 0
         self.began = time.perf_counter()
         self.base = to_device(potential, xp)
-        self.enter(graph, CutEdges.from_graph(graph, potential, settings.outliers.natural).to(xp))
+        self.enter(graph, cut.to(xp))
 
     def enter(self, graph: QuotientGraph, cut: CutEdges) -> None:
         """Start on a new Qm."""
@@ -139,7 +139,7 @@ class Loop:
     def consent(self, together: CutEdges) -> bool:
         """Start from the consensus of the borders and descend; False if stopped by the number of iterations."""
         plain = self.cut
-        self.cut = replace(together, share=self.xp.minimum(1.0, _LONG / self.xp.diff(plain.start)))
+        self.cut = replace(together, share=self.xp.minimum(1.0, _LONG / (plain.start[1:] - plain.start[:-1])))
         self.shift = self.xp.zeros(self.graph.n_components)
         self.solve(self.cut, False, replace(self.settings.outliers, kind="none"))
         settled = self.anneal() and self.refine(self.cut)
@@ -148,15 +148,15 @@ class Loop:
 
     def refine(self, together: CutEdges) -> bool:
         """Descend with the given cut edges from where the state is, for a few iterations; True if that was enough."""
-        plain, self.cut, self.stride = self.cut, together, _STRIDE
+        plain, self.cut = self.cut, together
         converged = self.descend(self.limit)
         self.cut, self.stride = plain, 1.0
         return converged
 
     @property
     def limit(self) -> int:
-        """Number of the iteration at which a refinement ends: the more iterations, the less each costs."""
-        steps = int(np.clip(100_000 // self.graph.n_components, *_CREASE_STEPS))
+        """Number of the iteration at which a refinement ends; more of them where each costs little."""
+        steps = int(np.clip(300_000 // self.graph.n_components, *_CREASE_STEPS))
         return min(self.iteration + steps, self.settings.max_iterations)
 
     def anneal(self) -> bool:
@@ -185,7 +185,7 @@ class Loop:
                 return False
             energy = self.step()
             settled = abs(energy - self.energy) < settings.energy_tol * self.stride * self.energy or energy == 0
-            if self.stride < 1 and energy > self.energy:
+            if self.cut.slack is not None and energy > self.energy:
                 self.stride *= _SHORTER
             self.energy = energy
             if settings.merge_every is None:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 import solvers
 from solvers.arrays import namespace, to_host
 
-from .discontinuity import Outliers
+from .discontinuity import CutEdges, Outliers
 from .faces import separated
 from .filling import FILLINGS, fill
 from .ground import Ground
@@ -126,17 +126,20 @@ def optimize(
     try:
         began = time.perf_counter()
         inside = fill(graph, fill_backend, filling)
-        if faces == "separate" and merge_every is None and graph.jump.ndim == 1:
-            graph = separated(graph, inside.potential)
         filled = time.perf_counter()
-        loop = Loop(graph, inside.potential, settings, backend, report, xp, ground)
+        cut = CutEdges.from_graph(graph, inside.potential, outliers.natural)
+        if faces == "separate" and merge_every is None and graph.jump.ndim == 1:
+            joined, graph = graph, separated(graph, cut, inside.potential)
+            if graph is not joined:
+                cut = CutEdges.from_graph(graph, inside.potential, outliers.natural)
+        loop = Loop(graph, cut, inside.potential, settings, backend, report, xp, ground)
         converged = loop.run()
         for _ in range(_STRAIGHTENINGS if ground else 0):
             better = ground.straightened(loop.potential, graph.pixels.map.camera) if ground else None
             if better is None:
                 break
             ground = better
-            loop = Loop(graph, inside.potential, settings, backend, report, xp, ground)
+            loop = Loop(graph, cut, inside.potential, settings, backend, report, xp, ground)
             converged = loop.run()
     finally:
         close()

@@ -16,15 +16,16 @@ SHAPE = (128, 160)
 
 # scene, parameters: ceiling in per cent, perspective and orthographic; the paper's preset is in docs/accuracy.md
 CEILINGS = {
-    ("room", ()): (7.8, 5.4),
-    ("stairs", (("view", "front"),)): (0.45, 0.65),
-    ("stairs", (("view", "side"),)): (0.55, 0.16),
-    ("boxes", ()): (3.7, 4.4),
+    ("room", ()): (8.2, 6.2),
+    ("stairs", (("view", "front"),)): (0.06, 0.65),
+    ("stairs", (("view", "side"),)): (0.06, 0.16),
+    ("stairs", (("view", "above"),)): (0.6, 2.0),
+    ("boxes", ()): (3.2, 4.4),
     ("step", ()): (0.05, 0.2),
     ("ramp", ()): (0.001, 0.001),
     ("tube", ()): (0.006, 0.04),
     ("torus", ()): (0.08, 0.2),
-    ("spheres", ()): (1.8, 1.5),
+    ("spheres", ()): (1.2, 1.1),
     ("bumps", ()): (0.002, 0.006),
     ("sphere", ()): (0.04, 0.12),
     ("plane", ()): (1e-6, 1e-6),
