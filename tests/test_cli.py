@@ -217,6 +217,11 @@ def test_solvers(capsys, ball, tmp_path):
     assert row["backend"] == "scipy"
     assert row["residual"] < 1e-3
     assert "no such file" in fails(capsys, 1, "solvers", "--bench", tmp_path / "none.npz").lower()
+    assert "mask.png: not a dumped system" in fails(capsys, 1, "solvers", "--bench", ball / "mask.png")
+    damaged = bytearray(systems[0].read_bytes())
+    damaged[len(damaged) // 3] ^= 255
+    (tmp_path / "damaged.npz").write_bytes(damaged)
+    assert "damaged.npz: not a dumped system" in fails(capsys, 1, "solvers", "--bench", tmp_path / "damaged.npz")
 
 
 @pytest.mark.parametrize("name", ["bash", "zsh", "fish"])

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -262,11 +263,36 @@ def test_places_where_nothing_can_be_written(work, capsys):
         assert "choose another place with -o" in failure(capsys, "integrate", "ball.png", "--fov", 40, "-o", place)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_without_rights(work, capsys):
-    Path("locked").mkdir(mode=0o500)
-    for place in ("locked", "locked/out"):
-        assert "ermission denied" in failure(capsys, "integrate", "ball.png", "--fov", 40, "-o", place)
+RIGHTS = """\
+import os, sys
+from quotientgraph.cli import main
+words = ["integrate", "ball.png", "--fov", "40", "--frame", "opengl", "-q", "-o"]
+assert main([*words, "warm"]) == 0  # everything is loaded while it may still be read
+if os.geteuid() == 0:
+    os.chown("locked/mine", 65534, 65534)
+    os.setgid(65534)
+    os.setuid(65534)
+print([main([*words, place]) for place in ("locked", "locked/out", "locked/mine", "locked/mine/out")])
+"""
+
+
+def test_a_folder_without_rights(work):
+    """One line and exit code 1; a folder of one's own is good enough, whatever the one around it allows."""
+    with tempfile.TemporaryDirectory() as name:  # pytest's own folders are closed to others
+        place = Path(name)
+        place.chmod(0o755)
+        shutil.copy("ball.png", place)
+        (place / "locked/mine").mkdir(parents=True)
+        (place / "locked").chmod(0o555)
+        command = [sys.executable, "-c", RIGHTS]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=ENV, cwd=place)
+        (place / "locked").chmod(0o755)
+        assert done.stdout == "[1, 1, 0, 0]\n", done.stderr
+        lines = done.stderr.splitlines()
+        assert len(lines) == 2
+        assert all(line.startswith("quotientgraph: error: locked: cannot be written to (Permission") for line in lines)
+        assert sorted(os.listdir(place / "locked/mine")) == ["depth.npy", "mesh.ply", "out"]
+        assert os.listdir(place / "locked") == ["mine"]
 
 
 def test_an_earlier_result_survives_a_failure(work, capsys):
@@ -427,6 +453,15 @@ def test_a_worker_that_dies(many, monkeypatch):
     assert not Path(".out.part").exists()
 
 
+def test_workers_do_not_run_the_main_script(many):
+    """`main` may be called from a script that does not ask whether it is the main one."""
+    words = ["integrate", "maps/m0.png", "maps/m1.png", "--fov", "40", "--frame", "opengl", "--jobs", "2", "-q"]
+    Path("script.py").write_text(f"from quotientgraph.cli import main\nprint(main({words}))\n")
+    done = subprocess.run([sys.executable, "script.py"], capture_output=True, text=True, timeout=300, env=ENV)
+    assert (done.stdout, done.stderr) == ("0\n", "")
+    assert sorted(os.listdir("quotientgraph-output")) == ["m0", "m1"]
+
+
 def test_threads_are_shared(monkeypatch):
     """With two workers each gets half of the cores, or less where the user said so; the environment is restored."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)), raising=False)
@@ -516,3 +551,9 @@ def test_priors_and_anchors(work, ball):
     np.save("prior.npy", 5 * ball.depth)
     run(*common, "--depth-prior", "prior.npy", "--prior-weight", "1", "-o", "guided")
     assert relative_error(np.load("guided/depth.npy"), ball.depth) < 2e-3
+    millimetres = np.nan_to_num(1000 * ball.depth).astype(np.uint16)  # as depth cameras write it: 0 is unknown
+    qio.write_image("camera.png", millimetres)
+    run(*common, "--depth-prior", "camera.png", "-o", "sensed")
+    sensed = np.load("sensed/depth.npy")
+    assert np.nanmedian(sensed / ball.depth) == pytest.approx(1000, rel=1e-3)
+    assert relative_error(sensed, ball.depth) < 2e-3

@@ -90,7 +90,7 @@ def _write(folder: Path, result, name: str, with_report: bool) -> list[str]:
         format=("npy",), mesh=("ply",), texture=None, points=False, labels=False, graphml=False, picture=True,
         report=with_report,
     )  # fmt: skip
-    with outputs.folder(folder.parent), outputs.staged(folder, outputs.staging_for(folder, "demo")) as staging:
+    with outputs.place_for(folder), outputs.staged(folder, outputs.staging_for(folder, "demo")) as staging:
         outputs.write_all(staging, result, name, asked)
         return sorted(file.name for file in staging.iterdir())
 

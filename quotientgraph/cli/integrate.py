@@ -56,11 +56,10 @@ def run(args: argparse.Namespace) -> int:
     root = Path(args.output or "quotientgraph-output")
     direct = single and args.output is not None
     with contextlib.ExitStack() as stack:
-        stack.enter_context(outputs.folder(root.parent if direct else root))
+        stack.enter_context(outputs.place_for(root) if direct else outputs.folder(root))
         if args.dump_systems:
-            stack.enter_context(outputs.folder(Path(args.dump_systems).parent if single else Path(args.dump_systems)))
-        if direct and root.exists():
-            stack.enter_context(outputs.folder(root))
+            dump = Path(args.dump_systems)
+            stack.enter_context(outputs.place_for(dump) if single else outputs.folder(dump))
         jobs = _jobs(paths, args, root, direct, single)
         records = list(_records(jobs, args))
     return _finish(records, args)

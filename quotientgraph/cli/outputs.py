@@ -126,6 +126,11 @@ def _publish(staging: Path, target: Path) -> None:
         os.replace(file, target / file.name)
 
 
+def place_for(target: Path) -> contextlib.AbstractContextManager[Path]:
+    """The folder in which something is made for `target`: itself if it is there, else where it will be."""
+    return folder(target if target.exists() else target.parent)
+
+
 @contextlib.contextmanager
 def folder(path: Path) -> Iterator[Path]:
     """A folder, made with its parents; those made here that end up empty are removed again."""

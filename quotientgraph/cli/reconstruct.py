@@ -99,7 +99,7 @@ def settings_of(args: argparse.Namespace, source: Understood, name: str) -> dict
     settings = {key: getattr(args, key) for key in _SETTINGS if getattr(args, key, None) is not None}
     file = file_for(args.depth_prior, name)
     if file is not None:
-        prior = read_depth(file)
+        prior = read_depth(file, relative=True)
         if prior.shape != source.found.normals.shape[:2]:
             raise InputError(f"{file}: its size {prior.shape} is not the normals' {source.found.normals.shape[:2]}")
         settings["prior"] = prior
