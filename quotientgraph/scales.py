@@ -122,7 +122,7 @@ def optimize(
         loop = Loop(graph, inside.potential, settings, backend, report, xp, ground)
         converged = loop.run()
         for _ in range(_STRAIGHTENINGS if ground else 0):
-            better = ground.straightened(loop.potential, graph.pixels.map.camera) if ground else None
+            better = ground.straightened(loop.potential, graph) if ground else None
             if better is None:
                 break
             ground = better
