@@ -491,6 +491,26 @@ def test_inputs_and_names(tmp_path, monkeypatch):
     assert found[1] == "cat"
 
 
+def test_the_report_tells_what_was_understood(work):
+    run(
+        "integrate",
+        "ball.png",
+        "--camera",
+        "K.txt",
+        "--frame",
+        "opengl",
+        "--report",
+        "--mesh",
+        "none",
+        "-o",
+        "out",
+        "-q",
+    )
+    text = Path("out/report.html").read_text(encoding="utf-8")
+    for said in ("ball.png", "opengl (given)", "16 bits a value", "mask: alpha channel of ball.png"):
+        assert said in text
+
+
 def test_truth_in_the_folder(work, ball, capsys):
     """A folder with the true depth has its error reported."""
     Path("scene").mkdir()

@@ -390,6 +390,18 @@ def test_no_number_is_printed_as_nan():
         assert not re.search(r"\b(nan|inf|None)\b", text)
 
 
+def test_a_full_mask_is_said_and_not_shown():
+    """A mask of the whole image would be an empty frame."""
+    text = report_html(made(np.ones((5, 6))), title="full")
+    assert "picture-mask" not in Page(text).ids
+    assert "every pixel is valid" in text
+
+
+def test_facts_about_the_input():
+    text = report_html(made(np.ones((3, 3))), title="x", about={"Frame of the normals": "dsine <given>"})
+    assert '<th scope="row">Frame of the normals<td>dsine &lt;given&gt;' in text
+
+
 def test_text_is_escaped():
     text = report_html(
         made(np.ones((3, 3)), warnings=["<script>alert(1)</script> & more"]),

@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
 
     from .integrate import calm
     from .progress import IterationBar
-    from .reconstruct import errors
+    from .reconstruct import error_text, errors
 
     calm()
     began = time.perf_counter()
@@ -55,7 +55,9 @@ def run(args: argparse.Namespace) -> int:
 
         result = integrate(scene.normals, scene.mask, scene.camera, "opencv", progress=bar.step)
         bar.stage("writing")
-        files = _write(Path(args.output), result, scene.name, args.report)
+        wrong = errors(result, scene.depth)
+        about = {"Scene": scene.description, "Error against the true depth": error_text(wrong)}
+        files = _write(Path(args.output), result, scene.name, args.report, about)
     finally:
         bar.close()
     seconds = time.perf_counter() - began
@@ -71,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         "pieces": result.n_pieces,
         "output": args.output,
         "files": files,
-        **errors(result, scene.depth),
+        **wrong,
         "seconds": {stage: round(value, 4) for stage, value in result.seconds.items()},
         "total_seconds": round(seconds, 4),
         "warnings": list(result.warnings),
@@ -83,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _write(folder: Path, result, name: str, with_report: bool) -> list[str]:
+def _write(folder: Path, result, name: str, with_report: bool, about: dict[str, str]) -> list[str]:
     from . import outputs
 
     asked = argparse.Namespace(
@@ -91,7 +93,7 @@ def _write(folder: Path, result, name: str, with_report: bool) -> list[str]:
         report=with_report,
     )  # fmt: skip
     with outputs.place_for(folder), outputs.staged(folder, outputs.staging_for(folder, "demo")) as staging:
-        outputs.write_all(staging, result, name, asked)
+        outputs.write_all(staging, result, name, asked, about=about)
         return sorted(file.name for file in staging.iterdir())
 
 

@@ -86,10 +86,11 @@ def _do(job: Job, watcher: Watcher) -> dict[str, Any]:
             systems = stack.enter_context(staged(job.dump, job.dump_staging))
             settings["solver"] = Dumping(solvers.get(settings.get("solver", "auto")), systems)
         result = integrated(source, settings, args, watcher)
+        known = facts(source, result, args)
         watcher.stage("writing")
-        write_all(folder, result, job.name, args, image)
+        write_all(folder, result, job.name, args, image, about(job.path, known))
         files = sorted(file.name for file in folder.iterdir())
-    return {"output": str(job.target), "files": files, **facts(source, result, args)}
+    return {"output": str(job.target), "files": files, **known}
 
 
 def settings_of(args: argparse.Namespace, source: Understood, name: str) -> dict[str, Any]:
@@ -175,6 +176,21 @@ def facts(source: Understood, result: Reconstruction, args: argparse.Namespace) 
     return out
 
 
+def about(path: Path, record: dict[str, Any]) -> dict[str, str]:
+    """What the report says of an input beyond the result itself."""
+    out = {"Input": str(path), "Frame of the normals": f"{record['frame']} ({record['frame_reason']})"}
+    out["Precision"] = f"{record['bits']} bits a value"
+    if record["notes"]:
+        out["Understood"] = "; ".join(record["notes"])
+    if "made" in record:
+        out["Error against the true depth"] = error_text(record)
+    return out
+
+
+def error_text(record: dict[str, Any]) -> str:
+    return f"MADE {record['made']:.3g} ({100 * record['relative_error']:.2g} %)"
+
+
 def errors(result: Reconstruction, truth: Any) -> dict[str, float]:
     """How far the depth is from the true one, once its free factor or offset is set."""
     from ..metrics import made, relative_error
@@ -198,6 +214,6 @@ def sentence(record: dict[str, Any]) -> str:
         f"{record['iterations']} iteration{'s' * (record['iterations'] != 1)}",
     ]
     if "made" in record:
-        parts.append(f"MADE {record['made']:.3g} ({100 * record['relative_error']:.2g} %)")
+        parts.append(error_text(record))
     parts.append(f"{record['total_seconds']:.2f} s")
     return f"{record['name']}: {', '.join(parts)}\n  → {record['output']}: {', '.join(record['files'])}"
