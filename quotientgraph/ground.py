@@ -26,7 +26,9 @@ from .result import CUT_LENGTH
 _PRIOR_AT_FIRST = 1e-2
 _EDGE_ERROR, _PRIOR_ERROR = 0.377, 0.01
 _ANCHOR = 1e3
-_WRONG = 0.005  # an offset this large against the depth, or a factor this far from one, is worth another round
+# An offset this large against the depth, or a factor this far from one, is an error of the prior and not of the surface,
+# which the size of the pixels can make; once there is one, it is followed further.
+_WRONG, _STILL_WRONG = 0.02, 0.005
 _SURE = 2.0  # standard errors
 _MOST = 0.9
 
@@ -79,8 +81,8 @@ class Ground:
     def __bool__(self) -> bool:
         return len(self.anchor_pixel) + len(self.prior_pixel) > 0
 
-    def straightened(self, potential: np.ndarray, graph: QuotientGraph) -> Ground | None:
-        """The same with an affine error of the prior taken out; None if it has none that shows.
+    def straightened(self, potential: np.ndarray, graph: QuotientGraph, again: bool = False) -> Ground | None:
+        """The same with an affine error of the prior taken out (`again`: what is left of it); None if none shows.
 
         A predicted depth map is often right up to a factor and an offset. A central camera's prior node takes care of
         the factor and an orthographic camera's of the offset. The other one shows in the surfaces found: between its
@@ -95,7 +97,9 @@ class Ground:
         own, shared = (found, np.ones_like(found)) if camera.central else (np.ones_like(found), found)
         value, error = _shared(surface, own, shared, said)
         wrong, size = (value, np.median(said)) if camera.central else (value - 1, 1.0)
-        if not abs(wrong) > max(_WRONG * size, _SURE * error) or (not camera.central and value <= 0):
+        if not abs(wrong) > max((_STILL_WRONG if again else _WRONG) * size, _SURE * error) or (
+            not camera.central and value <= 0
+        ):
             return None
         straight = camera.potential(said - value if camera.central else said / value)
         use = np.isfinite(straight)

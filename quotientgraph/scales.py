@@ -121,8 +121,8 @@ def optimize(
         filled = time.perf_counter()
         loop = Loop(graph, inside.potential, settings, backend, report, xp, ground)
         converged = loop.run()
-        for _ in range(_STRAIGHTENINGS if ground else 0):
-            better = ground.straightened(loop.potential, graph) if ground else None
+        for again in range(_STRAIGHTENINGS if ground else 0):
+            better = ground.straightened(loop.potential, graph, again > 0) if ground else None
             if better is None:
                 break
             ground = better
