@@ -145,6 +145,20 @@ def test_demo(tmp_path, monkeypatch, capsys):
     assert os.listdir(tmp_path) == ["quotientgraph-demo"]
 
 
+def test_the_input_of_the_demo(tmp_path, monkeypatch, capsys):
+    """A folder as users have them, with which `integrate` finds what the demo found."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo", "--scene", "sphere", "--size", "100", "--save-input", "in", "--json"]) == 0
+    direct = json.loads(capsys.readouterr().out)
+    assert sorted(os.listdir("in")) == ["K.txt", "depth_gt.npz", "mask.png", "normal_map.png"]
+    assert main(["integrate", "in", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    (read,) = document["results"]
+    assert document["seconds"] >= read["total_seconds"]
+    assert (read["frame"], read["bits"], read["valid_pixels"]) == ("opengl", 16, direct["valid_pixels"])
+    assert read["relative_error"] == pytest.approx(direct["relative_error"], abs=1e-3)
+
+
 def test_demo_of_a_sphere_with_report(tmp_path, capsys):
     """Another scene, the report, and the same facts as JSON."""
     assert main(["demo", "--scene", "sphere", "--size", "60", "--report", "--json", "-o", str(tmp_path / "d")]) == 0

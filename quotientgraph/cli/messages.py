@@ -67,6 +67,15 @@ def one_line(problem: BaseException) -> str:
     return " ".join(str(problem).split()) or type(problem).__name__
 
 
+def about(path: object, text: str) -> str:
+    """A message that names the input first, once.
+
+    >>> about("in", "frame: nothing faces the camera"), about("in", "in/mask.png: not a PNG file")
+    ('in: frame: nothing faces the camera', 'in/mask.png: not a PNG file')
+    """
+    return text if text.startswith((f"{path}:", f"{path}/")) else f"{path}: {text}"
+
+
 def unexpected(problem: BaseException) -> str:
     """A fault of the program, put so that it can be reported."""
     return (

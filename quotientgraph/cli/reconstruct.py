@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .messages import TRACEBACK, expected, one_line, unexpected
+from .messages import TRACEBACK, about, expected, one_line, unexpected
 from .outputs import staged, write_all
 from .reading import Understood, describe_camera, file_for, understand
 
@@ -53,8 +53,7 @@ def attempt(job: Job, watcher: Watcher | None = None) -> dict[str, Any]:
     try:
         record |= _do(job, watcher or Watcher())
     except expected() as problem:
-        text = one_line(problem)
-        record |= {"status": "failed", "error": text if str(job.path) in text else f"{job.path}: {text}"}
+        record |= {"status": "failed", "error": about(job.path, one_line(problem))}
     except Exception as problem:
         if os.environ.get(TRACEBACK):
             raise
@@ -88,7 +87,7 @@ def _do(job: Job, watcher: Watcher) -> dict[str, Any]:
         result = integrated(source, settings, args, watcher)
         known = facts(source, result, args)
         watcher.stage("writing")
-        write_all(folder, result, job.name, args, image, about(job.path, known))
+        write_all(folder, result, job.name, args, image, known_of(job.path, known))
         files = sorted(file.name for file in folder.iterdir())
     return {"output": str(job.target), "files": files, **known}
 
@@ -176,7 +175,7 @@ def facts(source: Understood, result: Reconstruction, args: argparse.Namespace) 
     return out
 
 
-def about(path: Path, record: dict[str, Any]) -> dict[str, str]:
+def known_of(path: Path, record: dict[str, Any]) -> dict[str, str]:
     """What the report says of an input beyond the result itself."""
     out = {"Input": str(path), "Frame of the normals": f"{record['frame']} ({record['frame_reason']})"}
     out["Precision"] = f"{record['bits']} bits a value"
