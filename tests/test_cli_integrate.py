@@ -252,6 +252,7 @@ def test_bad_files(work, capsys, case):
 
 
 def test_no_match_and_empty_folders(work, capsys):
+    assert "ballet: no such file or folder" in failure(capsys, "integrate", "ballet")
     assert "no file matches" in failure(capsys, "integrate", "no/*.png")
     Path("empty").mkdir()
     assert "no normal map in this folder" in failure(capsys, "integrate", "empty")
