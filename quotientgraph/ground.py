@@ -31,6 +31,8 @@ _ANCHOR = 1e3
 _WRONG, _STILL_WRONG = 0.02, 0.005
 _SURE = 2.0  # standard errors
 _MOST = 0.9
+_DEVIATION = 1.48  # standard deviation of normal errors over the median of their size
+_STANDS_OUT = 6.0  # deviations
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,31 @@ class Ground:
 
     def __bool__(self) -> bool:
         return len(self.anchor_pixel) + len(self.prior_pixel) > 0
+
+    def separated(self, graph: QuotientGraph) -> QuotientGraph:
+        """The graph with components split where the prior jumps and no normal says so, as from a table top to the floor.
+
+        A jump counts if it is a tear by its length and stands out of the noise of the prior, once that is smoothed by
+        the median of 3×3 pixels, which keeps jumps. Where the prior has holes nothing is split.
+        """
+        if not len(self.prior_pixel):
+            return graph
+        pixels = graph.pixels
+        said = np.full(pixels.n_pixels, np.nan)
+        said[self.prior_pixel] = self.prior_potential
+        smooth = np.where(np.isnan(said), np.nan, _smoothed(pixels.map.image(said)).ravel()[pixels.map.position])
+        residual = _residual(graph, smooth)
+        same = graph.labels[pixels.tail] == graph.labels[pixels.head]
+        known = same & np.isfinite(residual)
+        if not known.any():
+            return graph
+        torn = known & (residual > max(CUT_LENGTH, _STANDS_OUT * _DEVIATION * float(np.median(residual[known]))))
+        if not torn.any():
+            return graph
+        whole = same & ~torn
+        labels = connected_components(pixels.n_pixels, pixels.tail[whole], pixels.head[whole])
+        cut = np.flatnonzero(labels[pixels.tail] != labels[pixels.head]).astype(np.int32)
+        return replace(graph, labels=labels, cut=cut)
 
     def straightened(self, potential: np.ndarray, graph: QuotientGraph, again: bool = False) -> Ground | None:
         """The same with an affine error of the prior taken out (`again`: what is left of it); None if none shows.
@@ -180,11 +207,25 @@ def _relative_weight(ground: Ground, graph: QuotientGraph) -> float:
     return (_EDGE_ERROR / float(np.mean(graph.pixels.focal)) / prior_error) ** 2
 
 
+def _smoothed(image: np.ndarray) -> np.ndarray:
+    """The median of 3×3 pixels; unknown ones have the value of the nearest known one."""
+    from scipy import ndimage
+
+    nearest = ndimage.distance_transform_edt(np.isnan(image), return_distances=False, return_indices=True)
+    return ndimage.median_filter(image[tuple(nearest)], 3)
+
+
+def _residual(graph: QuotientGraph, potential: np.ndarray) -> np.ndarray:
+    """(n_edges,) length of the tear at every edge of G0, in pixels."""
+    pixels = graph.pixels
+    focal = np.broadcast_to(pixels.focal, pixels.n_pixels)[pixels.tail]
+    return np.abs(graph.residual(potential, np.arange(pixels.n_edges)) * focal)
+
+
 def _surfaces(graph: QuotientGraph, potential: np.ndarray) -> np.ndarray:
     """(n_pixels,) number of the surface of each pixel: what hangs together without a tear."""
     pixels = graph.pixels
-    focal = np.broadcast_to(pixels.focal, pixels.n_pixels)[pixels.tail]
-    whole = np.abs(graph.residual(potential, np.arange(pixels.n_edges)) * focal) <= CUT_LENGTH
+    whole = _residual(graph, potential) <= CUT_LENGTH
     return connected_components(pixels.n_pixels, pixels.tail[whole], pixels.head[whole])
 
 
@@ -204,8 +245,8 @@ def _shared(group: np.ndarray, own: np.ndarray, shared: np.ndarray, y: np.ndarra
             return value, error
         value = float(np.sum(weight * free * rest) / spread)
         left = np.abs(rest - value * free)
-        # Of a median regression with normal errors: 1.25 of least squares'; 1.48 makes a median a deviation.
-        error = float(1.25 * 1.48 * np.median(left) / np.sqrt(np.sum(free * free)))
+        # The standard error of a median regression is 1.25 of that of least squares.
+        error = float(1.25 * _DEVIATION * np.median(left) / np.sqrt(np.sum(free * free)))
         weight = 1 / np.maximum(left, 1e-3 * np.median(left) + 1e-300)
     return value, error
 

@@ -84,8 +84,9 @@ def optimize(
         Stands for what is not given: "best" is contracted, auto and natural; "paper" is the published method: induced,
         uniform and absolute.
     prior : (H, W) array, optional
-        Coarse depth, NaN where unknown, of any scale (orthographic: offset). It decides what normals leave open: depth
-        across full discontinuities and between separate pieces. The result has its scale.
+        Coarse depth, NaN where unknown, of any scale and offset. It decides what normals leave open: depth across full
+        discontinuities and between separate pieces. Components are split first where it jumps and the normals do not
+        tell, as from a table top to the floor. The result has its scale (orthographic: its offset).
     prior_weight : float
         Trust in the prior; 1 suits an error of about 1 % a pixel.
     anchors : sequence of (u, v, depth), optional
@@ -110,6 +111,8 @@ def optimize(
     backend = _backend(solver, "solver")
     fill_backend = fill_solver if fill_solver == "auto" else _backend(fill_solver, "fill_solver")
     ground = Ground.from_depth(graph, prior, prior_weight, anchors)
+    if ground:
+        graph = ground.separated(graph)
     # Ground edges are few and the loop with them is short: it stays on the host.
     xp = namespace("cpu" if ground and device == "auto" else device)
     if ground and xp is not np:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from quotientgraph import Pinhole, QuotientGraph, integrate, scenes
+from quotientgraph.ground import Ground
 from quotientgraph.io import read_normals
 from quotientgraph.metrics import made, relative_error
 
@@ -80,6 +81,34 @@ def test_a_prior_without_relief_keeps_its_offset():
     noise = 0.01 * np.random.default_rng(0).standard_normal(shape)
     result = integrate(normals, None, Pinhole.from_fov(40, shape), "opencv", prior=5 + noise)
     np.testing.assert_allclose(result.depth, 5, rtol=2e-3)
+
+
+def noisy(depth, noise=0.01, outliers=0.02):
+    """A depth map of another scale, with noise, some of its pixels wrong by any factor up to 2."""
+    rng = np.random.default_rng(1)
+    wrong = np.where(rng.random(depth.shape) < outliers, rng.uniform(0.5, 2, depth.shape), 1)
+    return 2 * depth * (1 + noise * rng.standard_normal(depth.shape)) * wrong
+
+
+@pytest.mark.parametrize("name", ["room", "boxes"])
+def test_a_prior_parts_what_has_one_normal(name):
+    """Table top and floor are one component to the normals; a prior with noise and outliers parts them."""
+    scene = scenes.make(name, shape=(120, 150))
+    prior = noisy(scene.depth)
+    result = solved(scene, prior=prior)
+    assert relative_error(result.depth, scene.depth) < 0.25 * relative_error(prior, scene.depth)
+    assert relative_error(solved(scene).depth, scene.depth) > 0.02
+
+
+def test_noise_parts_nothing():
+    """Noise, outliers and a wrong scale are no jumps: a smooth surface stays as it is, in as many components."""
+    scene = scenes.make("bumps", shape=(96, 120))
+    plain = QuotientGraph.from_normals(scene.normals, scene.mask, scene.camera, "opencv")
+    for noise in (0.0, 0.01, 0.1):
+        ground = Ground.from_depth(plain, noisy(scene.depth, noise))
+        assert ground.separated(plain).n_components <= plain.n_components + 2
+    holes = np.where(np.indices(scene.shape).sum(axis=0) % 2, np.nan, scene.depth)
+    assert Ground.from_depth(plain, holes).separated(plain).n_components == plain.n_components
 
 
 def test_a_prior_goes_with_merging(spheres):
