@@ -17,15 +17,22 @@ from numpy.typing import ArrayLike
 
 from solvers.system import LaplacianSystem, Pattern
 
-from .camera import Camera
+from .components import connected_components
 from .quotient import QuotientGraph
+from .result import CUT_LENGTH
 
 # Weight of one pixel of the prior against one cut edge, when components are first aligned: there it must overrule edges
 # that are wrong. Later the weights are as the squares of the errors, an edge's being about 0.4 pixels.
 _PRIOR_AT_FIRST = 1e-2
 _EDGE_ERROR, _PRIOR_ERROR = 0.377, 0.01
 _ANCHOR = 1e3
-_WRONG = 0.02  # an offset this large against the depth, or a factor this far from one, is worth another round
+# An offset this large against the depth, or a factor this far from one, is an error of the prior and not of the surface,
+# which the size of the pixels can make; once there is one, it is followed further.
+_WRONG, _STILL_WRONG = 0.02, 0.005
+_SURE = 2.0  # standard errors
+_MOST = 0.9
+_DEVIATION = 1.48  # standard deviation of normal errors over the median of their size
+_STANDS_OUT = 6.0  # deviations
 
 
 @dataclass(frozen=True)
@@ -76,21 +83,55 @@ class Ground:
     def __bool__(self) -> bool:
         return len(self.anchor_pixel) + len(self.prior_pixel) > 0
 
-    def straightened(self, potential: np.ndarray, camera: Camera) -> Ground | None:
-        """The same with the prior brought to the depth found by the line that fits best; None if it was good as it is.
+    def separated(self, graph: QuotientGraph) -> QuotientGraph:
+        """The graph with components split where the prior jumps and no normal says so, as from a table top to the floor.
+
+        A jump counts if it is a tear by its length and stands out of the noise of the prior, once that is smoothed by
+        the median of 3×3 pixels, which keeps jumps. Where the prior has holes nothing is split.
+        """
+        if not len(self.prior_pixel):
+            return graph
+        pixels = graph.pixels
+        said = np.full(pixels.n_pixels, np.nan)
+        said[self.prior_pixel] = self.prior_potential
+        smooth = np.where(np.isnan(said), np.nan, _smoothed(pixels.map.image(said)).ravel()[pixels.map.position])
+        residual = _residual(graph, smooth)
+        same = graph.labels[pixels.tail] == graph.labels[pixels.head]
+        known = same & np.isfinite(residual)
+        if not known.any():
+            return graph
+        torn = known & (residual > max(CUT_LENGTH, _STANDS_OUT * _DEVIATION * float(np.median(residual[known]))))
+        if not torn.any():
+            return graph
+        whole = same & ~torn
+        labels = connected_components(pixels.n_pixels, pixels.tail[whole], pixels.head[whole])
+        cut = np.flatnonzero(labels[pixels.tail] != labels[pixels.head]).astype(np.int32)
+        return replace(graph, labels=labels, cut=cut)
+
+    def straightened(self, potential: np.ndarray, graph: QuotientGraph, again: bool = False) -> Ground | None:
+        """The same with an affine error of the prior taken out (`again`: what is left of it); None if none shows.
 
         A predicted depth map is often right up to a factor and an offset. A central camera's prior node takes care of
-        the factor and an orthographic camera's of the offset; the other one shows when the surface is known.
+        the factor and an orthographic camera's of the offset. The other one shows in the surfaces found: between its
+        tears the normals have given a surface its shape, so it is fitted with a free factor (or offset) for each
+        surface, whose places may still be the prior's mistake.
         """
         if len(self.prior_pixel) < 3:
             return None
+        camera = graph.pixels.map.camera
+        surface = _surfaces(graph, potential)[self.prior_pixel]
         found, said = camera.depth(potential[self.prior_pixel]), camera.depth(self.prior_potential)
-        slope, offset = _line(found, said)  # the noise is in what the prior says
-        wrong = abs(offset) / np.median(np.abs(said)) if camera.central else abs(slope - 1)
-        if not wrong > _WRONG or not slope > 0:
+        own, shared = (found, np.ones_like(found)) if camera.central else (np.ones_like(found), found)
+        value, error = _shared(surface, own, shared, said)
+        wrong, size = (value, np.median(said)) if camera.central else (value - 1, 1.0)
+        if not abs(wrong) > max((_STILL_WRONG if again else _WRONG) * size, _SURE * error) or (
+            not camera.central and value <= 0
+        ):
             return None
-        straight = camera.potential((said - offset) / slope)
+        straight = camera.potential(said - value if camera.central else said / value)
         use = np.isfinite(straight)
+        if use.mean() < _MOST:  # that would put much of the scene behind the camera
+            return None
         return replace(self, prior_pixel=self.prior_pixel[use], prior_potential=straight[use])
 
     def settle(self, potential: np.ndarray, pieces: np.ndarray) -> np.ndarray:
@@ -166,20 +207,48 @@ def _relative_weight(ground: Ground, graph: QuotientGraph) -> float:
     return (_EDGE_ERROR / float(np.mean(graph.pixels.focal)) / prior_error) ** 2
 
 
-def _line(x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
-    """Slope and offset of the line that minimises the sum of |y − slope·x − offset|, by reweighting."""
-    weight = np.ones_like(x)
-    slope, offset = 1.0, 0.0
+def _smoothed(image: np.ndarray) -> np.ndarray:
+    """The median of 3×3 pixels; unknown ones have the value of the nearest known one."""
+    from scipy import ndimage
+
+    nearest = ndimage.distance_transform_edt(np.isnan(image), return_distances=False, return_indices=True)
+    return ndimage.median_filter(image[tuple(nearest)], 3)
+
+
+def _residual(graph: QuotientGraph, potential: np.ndarray) -> np.ndarray:
+    """(n_edges,) length of the tear at every edge of G0, in pixels."""
+    pixels = graph.pixels
+    focal = np.broadcast_to(pixels.focal, pixels.n_pixels)[pixels.tail]
+    return np.abs(graph.residual(potential, np.arange(pixels.n_edges)) * focal)
+
+
+def _surfaces(graph: QuotientGraph, potential: np.ndarray) -> np.ndarray:
+    """(n_pixels,) number of the surface of each pixel: what hangs together without a tear."""
+    pixels = graph.pixels
+    whole = _residual(graph, potential) <= CUT_LENGTH
+    return connected_components(pixels.n_pixels, pixels.tail[whole], pixels.head[whole])
+
+
+def _shared(group: np.ndarray, own: np.ndarray, shared: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """b of the fit y = a·own + b·shared, where a differs from group to group, and its standard error.
+
+    The sum of |errors| is minimised, by reweighting.
+    """
+    weight, value, error = np.ones_like(y), 0.0, np.inf
     for _ in range(20):
-        mean_x, mean_y = np.average(x, weights=weight), np.average(y, weights=weight)
-        spread = np.sum(weight * (x - mean_x) ** 2)
+        total = np.bincount(group, weight * own * own)
+        along = (np.bincount(group, weight * own * shared) / np.maximum(total, 1e-300))[group]
+        level = (np.bincount(group, weight * own * y) / np.maximum(total, 1e-300))[group]
+        free, rest = shared - along * own, y - level * own
+        spread = np.sum(weight * free * free)
         if not spread > 0:
-            break
-        slope = float(np.sum(weight * (x - mean_x) * (y - mean_y)) / spread)
-        offset = float(mean_y - slope * mean_x)
-        left = np.abs(y - slope * x - offset)
+            return value, error
+        value = float(np.sum(weight * free * rest) / spread)
+        left = np.abs(rest - value * free)
+        # The standard error of a median regression is 1.25 of that of least squares.
+        error = float(1.25 * _DEVIATION * np.median(left) / np.sqrt(np.sum(free * free)))
         weight = 1 / np.maximum(left, 1e-3 * np.median(left) + 1e-300)
-    return slope, offset
+    return value, error
 
 
 def _anchors(graph: QuotientGraph, anchors: Sequence[tuple[float, float, float]]) -> tuple[np.ndarray, np.ndarray]:

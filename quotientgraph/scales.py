@@ -90,8 +90,9 @@ def optimize(
         Stands for what is not given: "best" is contracted, separate, auto and natural; "paper" is the published method:
         induced, joined, uniform and absolute.
     prior : (H, W) array, optional
-        Coarse depth, NaN where unknown, of any scale (orthographic: offset). It decides what normals leave open: depth
-        across full discontinuities and between separate pieces. The result has its scale.
+        Coarse depth, NaN where unknown, of any scale and offset. It decides what normals leave open: depth across full
+        discontinuities and between separate pieces. Components are split first where it jumps and the normals do not
+        tell, as from a table top to the floor. The result has its scale (orthographic: its offset).
     prior_weight : float
         Trust in the prior; 1 suits an error of about 1 % a pixel.
     anchors : sequence of (u, v, depth), optional
@@ -118,6 +119,8 @@ def optimize(
     backend = _backend(solver, "solver")
     fill_backend = fill_solver if fill_solver == "auto" else _backend(fill_solver, "fill_solver")
     ground = Ground.from_depth(graph, prior, prior_weight, anchors)
+    if ground:
+        graph = ground.separated(graph)
     # Ground edges are few and the loop with them is short: it stays on the host.
     xp = namespace("cpu" if ground and device == "auto" else device)
     if ground and xp is not np:
@@ -134,8 +137,8 @@ def optimize(
                 cut = CutEdges.from_graph(graph, inside.potential, outliers.natural)
         loop = Loop(graph, cut, inside.potential, settings, backend, report, xp, ground)
         converged = loop.run()
-        for _ in range(_STRAIGHTENINGS if ground else 0):
-            better = ground.straightened(loop.potential, graph.pixels.map.camera) if ground else None
+        for again in range(_STRAIGHTENINGS if ground else 0):
+            better = ground.straightened(loop.potential, graph, again > 0) if ground else None
             if better is None:
                 break
             ground = better

@@ -15,6 +15,8 @@ The arrays of a pattern and of a system belong to one namespace, numpy or cupy; 
 from __future__ import annotations
 
 import os
+import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -281,11 +283,19 @@ class LaplacianSystem:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> LaplacianSystem:
         """Read what `save` wrote, or any ``.npz`` with the same five arrays."""
-        with np.load(path, allow_pickle=False) as data:
-            missing = {"n", "tail", "head", "weight", "target"} - set(data.files)
-            if missing:
-                raise ValueError(f"{os.fspath(path)}: not a dumped system, it has no {', '.join(sorted(missing))}")
-            return cls.from_edges(int(data["n"]), data["tail"], data["head"], data["weight"], data["target"])
+        names = ("n", "tail", "head", "weight", "target")
+        with open(path, "rb") as file:
+            if file.read(2) != b"PK":
+                raise ValueError(f"{os.fspath(path)}: not a dumped system, which is an .npz archive")
+        try:
+            with np.load(path, allow_pickle=False) as data:
+                missing = sorted(set(names) - set(data.files))
+                found = {name: data[name] for name in names if name in data.files}
+        except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+            raise ValueError(f"{os.fspath(path)}: not a dumped system, or a damaged one ({error})") from None
+        if missing:
+            raise ValueError(f"{os.fspath(path)}: not a dumped system, it has no {', '.join(missing)}")
+        return cls.from_edges(int(found["n"]), *(found[name] for name in names[1:]))
 
 
 class SolverError(RuntimeError):

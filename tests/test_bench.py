@@ -1,6 +1,5 @@
 """The laboratory: cells are measured, remembered, compared with the paper; failures stay in their cell."""
 
-import argparse
 import itertools
 import json
 import os
@@ -12,10 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from quotientgraph import bench
-from quotientgraph.bench import METRICS, Job, Journal, data, find, measure, show
+from quotientgraph.bench import METRICS, Case, Job, Journal, data, find, measure, show
 from quotientgraph.bench import runs as bench_runs
-from quotientgraph.bench.tables import TABLES, Entry, facts, paper_job
+from quotientgraph.bench.tables import TABLES, Entry, Table, facts, paper_job
+from quotientgraph.cli import bench as cli_bench
+from quotientgraph.cli import main
 from quotientgraph.integration import METHODS, Method
 
 SHARED = Path(os.environ.get("QUOTIENTGRAPH_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -23,9 +23,7 @@ needs_data = pytest.mark.skipif(not (SHARED / "diligent").is_dir(), reason=f"no 
 
 
 def _bench(*arguments):
-    parser = argparse.ArgumentParser()
-    bench.add_arguments(parser)
-    return bench.run(parser.parse_args([str(a) for a in arguments]))
+    return main(["bench", *map(str, arguments)])
 
 
 @pytest.fixture
@@ -103,13 +101,9 @@ def test_a_killed_run_continues(tmp_path):
         "    return METHODS['fft'].run(graph)\n"
         "METHODS['slow'] = Method(run, 'takes its time')\n"
     )
-    script = (
-        "import argparse, sys; from quotientgraph import bench; p = argparse.ArgumentParser(); "
-        "bench.add_arguments(p); sys.exit(bench.run(p.parse_args()))"
-    )
     scenes = [f"scene:plane?shape=16x{n}" for n in range(10, 22)]
     options = ["--plugin", "slowly", "--methods", "slow", "--quiet", "--out", "out"]
-    command = [sys.executable, "-c", script, *scenes, *options]
+    command = [sys.executable, "-m", "quotientgraph", "bench", *scenes, *options]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     journal = tmp_path / "out" / "journal.jsonl"
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=tmp_path, env=environment)
@@ -164,16 +158,41 @@ def test_command_writes_all_formats(tmp_path, capsys):
 
 
 def test_command_says_what_is_wrong(tmp_path, capsys):
-    assert _bench("nowhere", "--out", tmp_path) == 2
-    assert "no such folder" in capsys.readouterr().err
-    assert _bench("scene:plane?shape=8x9", "--methods", "magic", "--out", tmp_path) == 2
-    assert "magic not known" in capsys.readouterr().err
-    assert _bench("scene:plane?shape=8x9", "--table", "magic", "--out", tmp_path) == 2
-    assert "magic not known" in capsys.readouterr().err
-    assert _bench("scene:plane?shape=8x9", "--table", "main", "--out", tmp_path) == 2
-    assert "no use for" in capsys.readouterr().err
-    assert _bench("scene:plane?shape=8x9", "--set", "angle=-1", "--out", tmp_path, "--quiet") == 1
-    assert "failed: plane shape=8x9 components: ValueError: angle=-1" in capsys.readouterr().out
+    """One line in the form that all commands share; 2 for the command line, 1 for a cell that failed."""
+    plane = "scene:plane?shape=8x9"
+    for words, says in (
+        ([], "name a folder with normal maps"),
+        (["nowhere"], "nowhere: there is no such folder"),
+        ([plane, "--methods", "magic"], "--methods: magic not known"),
+        ([plane, "--table", "magic"], "--table: magic not known"),
+        ([plane, "--table", "main"], "no use for"),
+        ([plane, "--set", "angle"], "--set angle: expected NAME=VALUE"),
+        ([plane, "--plugin", "nowhere"], "--plugin: No module named 'nowhere'"),
+        ([plane, "--repeat", "0"], "--repeat: 0 must be at least 1"),
+    ):
+        assert _bench(*words, "--out", tmp_path / "out") == 2
+        [line] = capsys.readouterr().err.splitlines()
+        assert line.startswith("quotientgraph: error: ")
+        assert says in line
+    assert not (tmp_path / "out").exists()
+    assert _bench(plane, "--set", "angle=-1", "--out", tmp_path, "--quiet") == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("quotientgraph: error: plane shape=8x9 components: ValueError: angle=-1")
+
+
+def test_an_interrupt_says_how_to_go_on(tmp_path, capsys, monkeypatch):
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("quotientgraph.bench.command.run_jobs", stop)
+    assert _bench("scene:plane?shape=8x9", "--out", tmp_path) == 130
+    assert "goes on where it was" in capsys.readouterr().err
+
+
+def test_help_names_what_there_is():
+    """The help is made without loading the laboratory, so its lists are compared with it here."""
+    assert set(cli_bench.METHODS) == set(METHODS)
+    assert list(cli_bench.TABLES) == list(TABLES)
 
 
 def test_paper_facts():
@@ -182,7 +201,7 @@ def test_paper_facts():
         TABLES
     )
     sizes = {"main": 108, "connectivity": 72, "convergence": 216, "reweighting": 144, "components": 27}
-    nine = [bench.Case(name, name) for name in {f["object"] for f in facts("table1_diligent")}]
+    nine = [Case(name, name) for name in {f["object"] for f in facts("table1_diligent")}]
     for name, size in sizes.items():
         assert len(TABLES[name].jobs(nine)) == size
     # Cells that tables share are measured once.
@@ -192,7 +211,7 @@ def test_paper_facts():
 
 def test_the_interchanged_rows_of_the_reweighting_table():
     """The row that is compared with L = 1e-5 has the main table's figures."""
-    case = bench.Case("buddha", "buddha")
+    case = Case("buddha", "buddha")
     key = paper_job(case, "3.5").key
     records = [{"key": key, "case": {"name": "buddha", "source": "buddha", "frame": "opengl"}, "made": 0.11}]
     [entry] = [e for e in TABLES["reweighting"].entries(records) if e.ours is not None]
@@ -234,7 +253,7 @@ def test_folders_and_folders_of_folders(tmp_path):
 def test_own_methods_metrics_and_tables(plane, tmp_path, monkeypatch, capsys):
     monkeypatch.setitem(METHODS, "mine", Method(METHODS["poisson"].run, "a copy"))
     monkeypatch.setitem(METRICS, "steepest", lambda result, maps: float(np.nanmax(result.depth)))
-    table = bench.Table(
+    table = Table(
         "Mine",
         lambda cases: [Job(case, "mine") for case in cases],
         lambda records: [Entry("steepest", "mine", r["case"]["name"], r["steepest"]) for r in records],
@@ -245,14 +264,16 @@ def test_own_methods_metrics_and_tables(plane, tmp_path, monkeypatch, capsys):
 
 
 def test_data_helper(tmp_path, capsys, monkeypatch):
-    parser = argparse.ArgumentParser()
-    data.add_arguments(parser)
-    assert data.run(parser.parse_args([])) == 0
+    assert main(["data"]) == 0
     assert "CC BY 4.0" in capsys.readouterr().out
-    assert data.run(parser.parse_args(["check", str(tmp_path)])) == 1
+    assert main(["data", "check", str(tmp_path)]) == 1
     assert "0 of 27 known files" in capsys.readouterr().out
     monkeypatch.delenv("QUOTIENTGRAPH_DATA", raising=False)
-    assert data.run(parser.parse_args(["check"])) == 2
+    assert main(["data", "check"]) == 2
+    assert capsys.readouterr().err == "quotientgraph: error: name a folder, or set QUOTIENTGRAPH_DATA\n"
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    assert main(["data", "fetch", str(tmp_path)]) == 1
+    assert capsys.readouterr().err.startswith("quotientgraph: error: fetching needs pooch; install it with: pip ")
     (tmp_path / "diligent" / "bear").mkdir(parents=True)
     (tmp_path / "diligent" / "bear" / "mask.png").write_bytes(b"x" * 2301)
     states = dict(data.check(tmp_path))

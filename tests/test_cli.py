@@ -14,7 +14,7 @@ import quotientgraph.io as qio
 from quotientgraph import __version__, scenes
 from quotientgraph.cli import COMMANDS, build_parser, main
 
-HEAVY = ["numba", "igraph", "networkx", "scipy", "matplotlib", "trimesh", "imagecodecs", "tqdm"]
+HEAVY = ["numpy", "numba", "igraph", "networkx", "scipy", "matplotlib", "trimesh", "imagecodecs", "tqdm"]
 
 
 @pytest.fixture
@@ -48,18 +48,33 @@ def shell(*argv, **options):
     )
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["integrate", "--help"], ["completion", "bash"]])
+@pytest.mark.parametrize(
+    "words", [["--help"], ["--version"], ["integrate", "--help"], ["bench", "--help"], ["completion", "bash"]]
+)
 def test_help_loads_nothing_heavy(words):
-    """Help and version come at once: no compiler, no image formats, no graphs."""
+    """Help and version come at once: no arrays, no compiler, no image formats, no graphs."""
     code = (
         "import sys\nfrom quotientgraph.cli import main\ntry:\n    main(sys.argv[1:])\nexcept SystemExit: pass\n"
         f"print([m for m in {HEAVY} if m in sys.modules], file=sys.stderr)"
     )
-    if words == ["completion", "bash"]:
-        code = code.replace("'scipy', ", "")
     done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=60)
     assert done.stderr.strip() == "[]"
     assert done.stdout
+
+
+def test_names_of_the_package():
+    """They are loaded when asked for, are listed, and a wrong one is an AttributeError; so are the modules."""
+    code = (
+        "import sys, quotientgraph as q\n"
+        "assert 'numpy' not in sys.modules\n"
+        "assert {'Pinhole', 'integrate', *q.__all__} <= set(dir(q))\n"
+        "assert [getattr(q, name) for name in q.__all__] == [getattr(q, name) for name in q.__all__]\n"
+        "assert q.metrics.made and q.scenes.names() and not hasattr(q, 'magic') and not hasattr(q, '_magic')\n"
+        "from quotientgraph import *\n"
+        "assert Pinhole is q.Pinhole and q.camera.Pinhole is Pinhole\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
 
 
 def test_version(capsys):
@@ -69,7 +84,7 @@ def test_version(capsys):
     assert capsys.readouterr().out == f"quotientgraph {__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["demo", "integrate", "info", "solvers", "completion"])
+@pytest.mark.parametrize("command", sorted(COMMANDS))
 def test_every_command_has_help(command, capsys):
     """Help fits 80 columns where it is not an example, and names every option."""
     with pytest.raises(SystemExit) as end:
@@ -128,6 +143,20 @@ def test_demo(tmp_path, monkeypatch, capsys):
     assert sorted(os.listdir(folder)) == ["depth.npy", "mesh.ply", "picture.png"]
     assert np.load(folder / "depth.npy").shape == (64, 80)
     assert os.listdir(tmp_path) == ["quotientgraph-demo"]
+
+
+def test_the_input_of_the_demo(tmp_path, monkeypatch, capsys):
+    """A folder as users have them, with which `integrate` finds what the demo found."""
+    monkeypatch.chdir(tmp_path)
+    assert main(["demo", "--scene", "sphere", "--size", "100", "--save-input", "in", "--json"]) == 0
+    direct = json.loads(capsys.readouterr().out)
+    assert sorted(os.listdir("in")) == ["K.txt", "depth_gt.npz", "mask.png", "normal_map.png"]
+    assert main(["integrate", "in", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    (read,) = document["results"]
+    assert document["seconds"] >= read["total_seconds"]
+    assert (read["frame"], read["bits"], read["valid_pixels"]) == ("opengl", 16, direct["valid_pixels"])
+    assert read["relative_error"] == pytest.approx(direct["relative_error"], abs=1e-3)
 
 
 def test_demo_of_a_sphere_with_report(tmp_path, capsys):
@@ -202,6 +231,11 @@ def test_solvers(capsys, ball, tmp_path):
     assert row["backend"] == "scipy"
     assert row["residual"] < 1e-3
     assert "no such file" in fails(capsys, 1, "solvers", "--bench", tmp_path / "none.npz").lower()
+    assert "mask.png: not a dumped system" in fails(capsys, 1, "solvers", "--bench", ball / "mask.png")
+    damaged = bytearray(systems[0].read_bytes())
+    damaged[len(damaged) // 3] ^= 255
+    (tmp_path / "damaged.npz").write_bytes(damaged)
+    assert "damaged.npz: not a dumped system" in fails(capsys, 1, "solvers", "--bench", tmp_path / "damaged.npz")
 
 
 @pytest.mark.parametrize("name", ["bash", "zsh", "fish"])

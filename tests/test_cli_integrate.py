@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
 import resource
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -250,6 +252,7 @@ def test_bad_files(work, capsys, case):
 
 
 def test_no_match_and_empty_folders(work, capsys):
+    assert "ballet: no such file or folder" in failure(capsys, "integrate", "ballet")
     assert "no file matches" in failure(capsys, "integrate", "no/*.png")
     Path("empty").mkdir()
     assert "no normal map in this folder" in failure(capsys, "integrate", "empty")
@@ -262,11 +265,36 @@ def test_places_where_nothing_can_be_written(work, capsys):
         assert "choose another place with -o" in failure(capsys, "integrate", "ball.png", "--fov", 40, "-o", place)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_without_rights(work, capsys):
-    Path("locked").mkdir(mode=0o500)
-    for place in ("locked", "locked/out"):
-        assert "ermission denied" in failure(capsys, "integrate", "ball.png", "--fov", 40, "-o", place)
+RIGHTS = """\
+import os, sys
+from quotientgraph.cli import main
+words = ["integrate", "ball.png", "--fov", "40", "--frame", "opengl", "-q", "-o"]
+assert main([*words, "warm"]) == 0  # everything is loaded while it may still be read
+if os.geteuid() == 0:
+    os.chown("locked/mine", 65534, 65534)
+    os.setgid(65534)
+    os.setuid(65534)
+print([main([*words, place]) for place in ("locked", "locked/out", "locked/mine", "locked/mine/out")])
+"""
+
+
+def test_a_folder_without_rights(work):
+    """One line and exit code 1; a folder of one's own is good enough, whatever the one around it allows."""
+    with tempfile.TemporaryDirectory() as name:  # pytest's own folders are closed to others
+        place = Path(name)
+        place.chmod(0o755)
+        shutil.copy("ball.png", place)
+        (place / "locked/mine").mkdir(parents=True)
+        (place / "locked").chmod(0o555)
+        command = [sys.executable, "-c", RIGHTS]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=ENV, cwd=place)
+        (place / "locked").chmod(0o755)
+        assert done.stdout == "[1, 1, 0, 0]\n", done.stderr
+        lines = done.stderr.splitlines()
+        assert len(lines) == 2
+        assert all(line.startswith("quotientgraph: error: locked: cannot be written to (Permission") for line in lines)
+        assert sorted(os.listdir(place / "locked/mine")) == ["depth.npy", "mesh.ply", "out"]
+        assert os.listdir(place / "locked") == ["mine"]
 
 
 def test_an_earlier_result_survives_a_failure(work, capsys):
@@ -352,7 +380,7 @@ def test_a_batch_with_a_corrupt_file(many, jobs, capsys):
     """One bad file fails alone; the summary and the exit code say so; the results do not depend on --jobs."""
     run("integrate", "maps", "--fov", 40, "--frame", "opengl", "-o", "out", "--jobs", jobs, code=1)
     captured = capsys.readouterr()
-    assert captured.err.splitlines()[-1] == "7 inputs: 6 done, 1 failed"
+    assert re.fullmatch(r"7 inputs: 6 done, 1 failed; [\d.]+ s, [\d.]+ a second", captured.err.splitlines()[-1])
     assert captured.err.count("quotientgraph: error: ") == 1
     assert "maps/m3.png" in captured.err
     assert captured.out.count("→ out/m") == 6
@@ -427,6 +455,15 @@ def test_a_worker_that_dies(many, monkeypatch):
     assert not Path(".out.part").exists()
 
 
+def test_workers_do_not_run_the_main_script(many):
+    """`main` may be called from a script that does not ask whether it is the main one."""
+    words = ["integrate", "maps/m0.png", "maps/m1.png", "--fov", "40", "--frame", "opengl", "--jobs", "2", "-q"]
+    Path("script.py").write_text(f"from quotientgraph.cli import main\nprint(main({words}))\n")
+    done = subprocess.run([sys.executable, "script.py"], capture_output=True, text=True, timeout=300, env=ENV)
+    assert (done.stdout, done.stderr) == ("0\n", "")
+    assert sorted(os.listdir("quotientgraph-output")) == ["m0", "m1"]
+
+
 def test_threads_are_shared(monkeypatch):
     """With two workers each gets half of the cores, or less where the user said so; the environment is restored."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(8)), raising=False)
@@ -454,6 +491,26 @@ def test_inputs_and_names(tmp_path, monkeypatch):
     found = names(everything)
     assert len(set(found)) == 4
     assert found[1] == "cat"
+
+
+def test_the_report_tells_what_was_understood(work):
+    run(
+        "integrate",
+        "ball.png",
+        "--camera",
+        "K.txt",
+        "--frame",
+        "opengl",
+        "--report",
+        "--mesh",
+        "none",
+        "-o",
+        "out",
+        "-q",
+    )
+    text = Path("out/report.html").read_text(encoding="utf-8")
+    for said in ("ball.png", "opengl (given)", "16 bits a value", "mask: alpha channel of ball.png"):
+        assert said in text
 
 
 def test_truth_in_the_folder(work, ball, capsys):
@@ -516,3 +573,9 @@ def test_priors_and_anchors(work, ball):
     np.save("prior.npy", 5 * ball.depth)
     run(*common, "--depth-prior", "prior.npy", "--prior-weight", "1", "-o", "guided")
     assert relative_error(np.load("guided/depth.npy"), ball.depth) < 2e-3
+    millimetres = np.nan_to_num(1000 * ball.depth).astype(np.uint16)  # as depth cameras write it: 0 is unknown
+    qio.write_image("camera.png", millimetres)
+    run(*common, "--depth-prior", "camera.png", "-o", "sensed")
+    sensed = np.load("sensed/depth.npy")
+    assert np.nanmedian(sensed / ball.depth) == pytest.approx(1000, rel=1e-3)
+    assert relative_error(sensed, ball.depth) < 2e-3

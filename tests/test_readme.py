@@ -2,11 +2,17 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import quotientgraph.io as qio
+from quotientgraph import scenes
+from quotientgraph.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -18,6 +24,59 @@ def test_the_python_blocks_run(page, tmp_path):
     assert blocks
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
     subprocess.run([sys.executable, "-c", "\n".join(blocks)], cwd=tmp_path, env=environment, check=True, timeout=300)
+
+
+def write_inputs():
+    """The files that the pages speak of, small, in the folder one stands in."""
+    scene = scenes.make("sphere", shape=(40, 50))
+    normals = np.where(scene.mask[..., None], scene.normals, 0)
+    colours = {
+        name: np.rint((normals * signs + 1) / 2 * 65535).astype(np.uint16)
+        for name, signs in (("gl", (1, -1, -1)), ("dx", (1, 1, -1)))
+    }
+    for folder in ("bear", "shot", "maps", "textures"):
+        Path(folder).mkdir()
+    for place in ("normal_map.png", "normals.png", "bear/normal_map.png", "bricks_normal_gl.png", "maps/a.png",
+                  "maps/b.png", "textures/a_normal.png", "textures/b_normal.png"):  # fmt: skip
+        qio.write_image(place, colours["gl"])
+    qio.write_image("bricks_normal_dx.png", colours["dx"])
+    for place in ("mask.png", "bear/mask.png"):
+        qio.write_image(place, np.where(scene.mask, np.uint8(255), np.uint8(0)))
+    for place in ("K.txt", "bear/K.txt", "shot/K.txt"):
+        np.savetxt(place, scene.camera.matrix)
+    for place in ("normal0001.exr", "shot/normals.exr"):
+        qio.write_image(place, (normals * (1, -1, -1)).astype(np.float32))
+    np.savez("shot/depth_gt.npz", depth_gt=scene.depth)
+    np.save("coarse.npy", 2 * scene.depth + 1)
+    qio.write_image("photo.png", np.zeros((40, 50, 3), dtype=np.uint8))
+    return normals
+
+
+def commands(page):
+    """What stands in indented lines, in blocks for the shell, and in the text, from `quotientgraph` on."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    lines = re.findall(r"^(?:    )?(quotientgraph (?:integrate|info|demo) .*)$", text, re.M)
+    inline = re.findall(r"`(quotientgraph (?:integrate|info|demo) [^`]*)`", text)
+    for command in " && ".join([*(line.split(" #")[0] for line in lines), *inline]).split(" && "):
+        words = shlex.split(command)[1:]
+        if not {"INPUT", "FILE"} & set(words):
+            yield words
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/io.md", "docs/sources.md"])
+def test_the_commands_run(page, tmp_path, monkeypatch):
+    """Every command of a page does what it is there for, on files of the names that it uses."""
+    monkeypatch.chdir(tmp_path)
+    normals = write_inputs()
+    found = list(commands(page))
+    assert found
+    for words in found:
+        if "photo.npy" in words:  # a network's array, in the frame that the command says
+            frame = words[words.index("--frame") + 1]
+            np.save("photo.npy", normals @ qio.frame_axes(frame))
+        small = ["--size", "60"] if words[0] == "demo" and "--list" not in words else []
+        wide = ["--frame", "opengl"] if words[0] == "integrate" and "torus" in words else []
+        assert main([*words, *small, *wide]) == 0, words
 
 
 def test_links_lead_somewhere():

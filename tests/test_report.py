@@ -366,7 +366,7 @@ def test_the_page_is_complete_and_self_contained(tmp_path):
     assert page.open == []
     assert set(SECTIONS) <= set(page.ids)
     assert len(page.ids) == len(set(page.ids))
-    for name in ("normals", "mask", "level-0", "level-1", "depth", "shading", "residual"):
+    for name in ("normals", "level-0", "level-1", "depth", "shading", "residual"):
         assert f"picture-{name}" in page.ids
     assert not re.search(r"https?://|//[a-z]+\.[a-z]|@import|url\((?!#)", text)
     assert all(link.startswith("data:") for link in page.links)
@@ -388,6 +388,22 @@ def test_no_number_is_printed_as_nan():
     for make in ODD.values():
         text = re.sub(r"base64,[^\"]*|<script.*?</script>", "", report_html(make(), title="odd"), flags=re.S)
         assert not re.search(r"\b(nan|inf|None)\b", text)
+
+
+def test_a_mask_is_shown_unless_it_is_full():
+    """A mask of the whole image would be an empty frame: it is said instead."""
+    depth = np.ones((5, 6))
+    text = report_html(made(depth), title="full")
+    assert "picture-mask" not in Page(text).ids
+    assert "every pixel is valid" in text
+    text = report_html(made(np.where(np.eye(5, 6) > 0, np.nan, depth)), title="holes")
+    assert "picture-mask" in Page(text).ids
+    assert "every pixel is valid" not in text
+
+
+def test_facts_about_the_input():
+    text = report_html(made(np.ones((3, 3))), title="x", about={"Frame of the normals": "dsine <given>"})
+    assert '<th scope="row">Frame of the normals<td>dsine &lt;given&gt;' in text
 
 
 def test_text_is_escaped():

@@ -2,8 +2,12 @@
 
 import numpy as np
 import pytest
+import trimesh
 
+from quotientgraph import integrate, scenes
 from quotientgraph.camera import Orthographic, Pinhole, RayMap
+from quotientgraph.io import write_mesh
+from quotientgraph.result import CUT_LENGTH
 from quotientgraph.surface import Cuts, triangulate
 
 CAMERAS = [Orthographic(0.5), Pinhole(30, 30, 9.5, 7.5), RayMap.fisheye(100, (16, 20))]
@@ -150,3 +154,22 @@ def test_errors_name_the_argument():
         triangulate(depth, normals=np.ones((4, 4, 3)))
     with pytest.raises(ValueError, match="neighbours"):
         Cuts.from_edges((16, 20), [0], [2], [True])
+
+
+@pytest.mark.parametrize("camera", ["perspective", "orthographic"])
+def test_the_mesh_of_the_step_scene_is_torn_where_the_step_is(camera, tmp_path):
+    """From normals to a file: no side of a triangle, read back by another program, crosses the discontinuity."""
+    scene = scenes.make("step", shape=(128, 160), camera=camera)
+    result = integrate(scene.normals, scene.mask, scene.camera, "opencv")
+    pixels = result.graph.pixels
+    true = scene.camera.potential(scene.depth.ravel()[pixels.map.position])
+    torn = np.abs(result.levels[0].residual(true, np.arange(pixels.n_edges)))
+    torn = torn * np.broadcast_to(pixels.focal, pixels.n_pixels)[pixels.tail] > 1.05 * CUT_LENGTH
+    assert torn.sum() > 100
+    ends = np.sort(pixels.map.position[np.stack([pixels.tail[torn], pixels.head[torn]], axis=-1)], axis=-1)
+    mesh = result.mesh()
+    write_mesh(tmp_path / "step.ply", mesh)
+    faces = mesh.pixels[trimesh.load(tmp_path / "step.ply", process=False).faces]
+    sides = np.sort(np.stack([faces, np.roll(faces, 1, axis=1)], axis=-1).reshape(-1, 2), axis=-1)
+    assert not set(map(tuple, sides.tolist())) & set(map(tuple, ends.tolist()))
+    assert len(mesh.faces) > 1.9 * scene.mask.sum() - 4 * torn.sum()

@@ -1,6 +1,6 @@
 """The laboratory: methods × settings × scenes, measured, next to the figures of the paper.
 
-``quotientgraph bench DATA --table main`` is `command.run`; from Python:
+``quotientgraph bench DATA --table main`` is `command`; from Python:
 
 >>> from quotientgraph.bench import Job, find, measure
 >>> [case] = find(["scene:plane?shape=24x32"])
@@ -9,8 +9,10 @@
 ('ok', True)
 """
 
+from . import errors as _errors  # noqa: F401  (registers the paper's tables of errors)
+from . import speed as _speed  # noqa: F401  (and those of time)
+from . import stages as _stages  # noqa: F401
 from .cases import Case, find
-from .command import add_arguments, run
 from .journal import Journal, machine
 from .measure import METRICS, Job, measure
 from .tables import TABLES, Entry, Table, register
@@ -23,10 +25,8 @@ __all__ = [
     "Job",
     "Journal",
     "Table",
-    "add_arguments",
     "find",
     "machine",
     "measure",
     "register",
-    "run",
 ]

@@ -1,9 +1,8 @@
-"""``quotientgraph bench``: the arguments, and what is done with them."""
+"""``quotientgraph bench``: what is done with its arguments."""
 
 from __future__ import annotations
 
 import argparse
-import importlib
 import inspect
 import itertools
 import json
@@ -14,11 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ..integration import METHODS
-from . import errors as _errors  # noqa: F401  (registers the paper's tables of errors)
 from . import show
-from . import speed as _speed  # noqa: F401  (and those of time)
-from . import stages as _stages  # noqa: F401
-from .cases import Case, find
+from .cases import find
 from .journal import Journal, machine
 from .measure import METRICS, Job, Record
 from .runs import run as run_jobs
@@ -34,60 +30,23 @@ _COLUMNS = {
     "seconds": "seconds",
     "peak_bytes": "peak MB",
 }
+JOURNAL = "journal.jsonl"
+Plan = list[tuple[str, list[Job]]]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.add_argument(
-        "data", nargs="*", metavar="DATA", help="folder, folder of folders, or scene:NAME?shape=512x608"
-    )
-    parser.add_argument("--table", action="append", metavar="NAME", help=f"re-make one of {', '.join(TABLES)}, or all")
-    parser.add_argument("--speed", action="append_const", dest="table", const="speed", help="the same as --table speed")
-    parser.add_argument("--methods", default="components", help=f"comma-separated, of {', '.join(METHODS)}, or all")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=V1,V2", help="a setting; several values are all tried"
-    )
-    parser.add_argument("--out", type=Path, default=Path("bench"), help="folder for journal, tables and plots")
-    parser.add_argument("--frame", default="opengl", help='frame of normals in files, or "auto"')
-    parser.add_argument("--repeat", type=int, default=1, help="runs of each cell; the median time counts")
-    parser.add_argument("--isolate", action="store_true", help="a process for each cell")
-    parser.add_argument("--timeout", type=float, help="seconds for a cell; makes each a process of its own")
-    parser.add_argument("--fresh", action="store_true", help="forget what the journal has")
-    parser.add_argument("--any-code", action="store_true", help="keep cells that another version of the code measured")
-    parser.add_argument(
-        "--plugin", action="append", default=[], help="module that registers methods, metrics or tables"
-    )
-    parser.add_argument("--plots", action="store_true", help="also draw plots (needs matplotlib)")
-    parser.add_argument("--color", choices=["auto", "always", "never"], default="auto")
-    parser.add_argument("--quiet", action="store_true", help="no progress bar")
-
-
-def run(args: argparse.Namespace) -> int:
-    """Run the command; 0, or 1 if a cell failed, or 2 if the arguments make no sense."""
-    sys.path.insert(0, os.getcwd())
-    for plugin in args.plugin:
-        importlib.import_module(plugin)
-    try:
-        cases = find(args.data, args.frame)
-        plan = _plan(args, cases)
-    except ValueError as error:
-        sys.stderr.write(f"bench: {error}\n")
-        return 2
-    journal_path = args.out / "journal.jsonl"
+def run(args: argparse.Namespace, groups: Plan) -> list[str]:
+    """Measure the groups of jobs, print and write their tables; a line for each cell that failed."""
+    journal_path = args.out / JOURNAL
     if args.fresh:
         journal_path.unlink(missing_ok=True)
     journal = Journal(journal_path, args.any_code)
-    jobs = [job for _, some in plan for job in some]
+    jobs = [job for _, some in groups for job in some]
     isolate = args.isolate or args.timeout is not None
-    try:
-        records = run_jobs(
-            jobs, journal, isolate=isolate, timeout=args.timeout, plugins=tuple(args.plugin), progress=not args.quiet
-        )
-    except KeyboardInterrupt:
-        sys.stderr.write(f"\nstopped; the same command goes on where it was ({journal_path})\n")
-        return 130
+    records = run_jobs(
+        jobs, journal, isolate=isolate, timeout=args.timeout, plugins=tuple(args.plugin), progress=not args.quiet
+    )
     colour = args.color == "always" or (args.color == "auto" and sys.stdout.isatty() and "NO_COLOR" not in os.environ)
-    for name, some in plan:
+    for name, some in groups:
         own = [journal.records[key] for key in dict.fromkeys(job.key for job in some)]
         sys.stdout.write(_report(name, own, args.out, colour) + "\n\n")
     _write_all(args.out, records)
@@ -97,13 +56,12 @@ def run(args: argparse.Namespace) -> int:
         for path in draw_all(records, args.out):
             sys.stdout.write(f"{path}\n")
     failed = [record for record in records if record["status"] != "ok"]
-    for record in failed:
-        sys.stdout.write(f"failed: {record['case']['name']} {record['method']}: {record['error']}\n")
-    return 1 if failed else 0
+    return [f"{record['case']['name']} {record['method']}: {record['error']}" for record in failed]
 
 
-def _plan(args: argparse.Namespace, cases: list[Case]) -> list[tuple[str, list[Job]]]:
+def plan(args: argparse.Namespace) -> Plan:
     """Named groups of jobs: the tables that were asked for, or else methods × settings × cases."""
+    cases = find(args.data, args.frame)
     extra = _settings(args.set)
     if not cases and "speed" not in (args.table or ()):
         raise ValueError("name a folder with normal maps, or scene:NAME; only --speed has scenes of its own")
@@ -113,18 +71,18 @@ def _plan(args: argparse.Namespace, cases: list[Case]) -> list[tuple[str, list[J
         if unknown:
             raise ValueError(f"--table: {', '.join(unknown)} not known; use {', '.join(TABLES)} or all")
         fixed = {name: values[0] for name, values in extra.items()}
-        plan = []
+        groups: Plan = []
         for name in names:
             jobs = [
                 Job(job.case, job.method, {**job.settings, **fixed}, job.trace, max(job.repeat, args.repeat))
                 for job in TABLES[name].jobs(cases)
             ]
             if jobs:
-                plan.append((name, jobs))
-        if not plan:
+                groups.append((name, jobs))
+        if not groups:
             known = ", ".join(case.name for case in cases)
             raise ValueError(f"--table {', '.join(names)}: no use for {known}; the tables are of DiLiGenT's objects")
-        return plan
+        return groups
     methods = list(METHODS) if args.methods == "all" else args.methods.split(",")
     unknown = [name for name in methods if name not in METHODS]
     if unknown:

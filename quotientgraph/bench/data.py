@@ -1,4 +1,4 @@
-"""``quotientgraph data``: where benchmark data come from, fetching them by hash, checking a local copy.
+"""Where benchmark data come from, fetching them by hash, checking a local copy: ``quotientgraph data``.
 
 No data are part of this package. The hashes in ``files.csv`` are of the files that the tables of the documentation were
 made with; K.txt is written from the numbers below, since copies in circulation differ in the order of their entries.
@@ -6,16 +6,12 @@ made with; K.txt is written from the numbers below, since copies in circulation 
 
 from __future__ import annotations
 
-import argparse
 import csv
 import hashlib
-import os
-import sys
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-HOME = "QUOTIENTGRAPH_DATA"  # environment variable: the folder that holds `diligent` and `scenes`
 INSTALL = 'pip install "quotientgraph[data]"'
 _BINI = "https://raw.githubusercontent.com/xucao-42/bilateral_normal_integration"
 # Where each file of an object was last changed in that repository.
@@ -101,36 +97,6 @@ def fetch(folder: Path) -> list[Path]:
             rows = "\n".join(" ".join(f"{value:.18e}" for value in row) for row in _DILIGENT_K)
             (place / "K.txt").write_text(rows + "\n")
     return out
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the arguments of the command."""
-    parser.add_argument("action", nargs="?", choices=["explain", "check", "fetch"], default="explain")
-    parser.add_argument("folder", nargs="?", type=Path, help=f"where the data are or shall be; default ${HOME}")
-
-
-def run(args: argparse.Namespace) -> int:
-    """Run the command; 1 if files are missing or differ, 2 if it cannot be done."""
-    if args.action == "explain":
-        sys.stdout.write(ABOUT)
-        return 0
-    folder = args.folder or (Path(os.environ[HOME]) if os.environ.get(HOME) else None)
-    if folder is None:
-        sys.stderr.write(f"data: name a folder, or set {HOME}\n")
-        return 2
-    if args.action == "fetch":
-        try:
-            for got in fetch(folder):
-                sys.stdout.write(f"{got}\n")
-        except (ValueError, OSError) as error:
-            sys.stderr.write(f"data: {error}\n")
-            return 2
-    states = check(folder)
-    for path, state in states:
-        sys.stdout.write(f"{state:14s} {path}\n")
-    bad = sum(state != "ok" for _, state in states)
-    sys.stdout.write(f"{len(states) - bad} of {len(states)} known files are in {folder}\n")
-    return 1 if bad else 0
 
 
 def _same_camera(path: Path, known: Known) -> bool:

@@ -22,9 +22,9 @@ COMMANDS = {
     "demo": ("quotientgraph.cli.demo", "reconstruct an embedded scene; start here"),
     "integrate": ("quotientgraph.cli.integrate", "from normal maps to depth and meshes"),
     "info": ("quotientgraph.cli.info", "what is understood of a normal map, without integrating it"),
-    "bench": ("quotientgraph.bench", "compare methods and settings on data with known depth"),
+    "bench": ("quotientgraph.cli.bench", "compare methods and settings on data with known depth"),
     "solvers": ("quotientgraph.cli.backends", "list the linear-system backends, and time them"),
-    "data": ("quotientgraph.bench.data", "where benchmark data come from; fetch or check them"),
+    "data": ("quotientgraph.cli.data", "where benchmark data come from; fetch or check them"),
     "completion": ("quotientgraph.cli.completion", "print a completion script for bash, zsh or fish"),
 }
 EXAMPLES = """\

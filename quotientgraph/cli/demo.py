@@ -6,9 +6,13 @@ import argparse
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .messages import UsageError, print_json, warning
 from .options import whole
+
+if TYPE_CHECKING:
+    from ..scenes import Scene
 
 _EXPLAINED = {
     "depth.npy": "depth, (H, W) float64, NaN outside",
@@ -26,6 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", default="quotientgraph-demo", metavar="DIR", help="folder (quotientgraph-demo)"
     )
     parser.add_argument("--report", action="store_true", help="write report.html as well")
+    parser.add_argument(
+        "--save-input",
+        metavar="DIR",
+        help="also write the scene as an input for `integrate`: normal_map.png, mask.png, K.txt, depth_gt.npz",
+    )
     parser.add_argument("--json", action="store_true", help="print what was done as JSON")
     parser.add_argument("-q", "--quiet", action="store_true", help="print errors only")
 
@@ -42,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
     from .integrate import calm
     from .progress import IterationBar
-    from .reconstruct import errors
+    from .reconstruct import error_text, errors
 
     calm()
     began = time.perf_counter()
@@ -55,7 +64,11 @@ def run(args: argparse.Namespace) -> int:
 
         result = integrate(scene.normals, scene.mask, scene.camera, "opencv", progress=bar.step)
         bar.stage("writing")
-        files = _write(Path(args.output), result, scene.name, args.report)
+        wrong = errors(result, scene.depth)
+        about = {"Scene": scene.description, "Error against the true depth": error_text(wrong)}
+        if args.save_input:
+            _write_input(Path(args.save_input), scene)
+        files = _write(Path(args.output), result, scene.name, args.report, about)
     finally:
         bar.close()
     seconds = time.perf_counter() - began
@@ -71,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
         "pieces": result.n_pieces,
         "output": args.output,
         "files": files,
-        **errors(result, scene.depth),
+        **wrong,
         "seconds": {stage: round(value, 4) for stage, value in result.seconds.items()},
         "total_seconds": round(seconds, 4),
         "warnings": list(result.warnings),
@@ -83,16 +96,33 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _write(folder: Path, result, name: str, with_report: bool) -> list[str]:
+def _write(folder: Path, result, name: str, with_report: bool, about: dict[str, str]) -> list[str]:
     from . import outputs
 
     asked = argparse.Namespace(
         format=("npy",), mesh=("ply",), texture=None, points=False, labels=False, graphml=False, picture=True,
         report=with_report,
     )  # fmt: skip
-    with outputs.folder(folder.parent), outputs.staged(folder, outputs.staging_for(folder, "demo")) as staging:
-        outputs.write_all(staging, result, name, asked)
+    with outputs.place_for(folder), outputs.staged(folder, outputs.staging_for(folder, "demo")) as staging:
+        outputs.write_all(staging, result, name, asked, about=about)
         return sorted(file.name for file in staging.iterdir())
+
+
+def _write_input(folder: Path, scene: Scene) -> None:
+    """The layout of BiNI: 16-bit normals in the OpenGL frame."""
+    import numpy as np
+
+    from ..camera import Pinhole
+    from ..io import write_image
+    from . import outputs
+
+    with outputs.place_for(folder), outputs.staged(folder, outputs.staging_for(folder, "demo")) as staging:
+        opengl = np.where(scene.mask[..., None], scene.normals * (1, -1, -1), 0)
+        write_image(staging / "normal_map.png", np.rint((opengl + 1) / 2 * 65535).astype(np.uint16))
+        write_image(staging / "mask.png", np.where(scene.mask, np.uint8(255), np.uint8(0)))
+        if isinstance(scene.camera, Pinhole):
+            np.savetxt(staging / "K.txt", scene.camera.matrix)
+        np.savez_compressed(staging / "depth_gt.npz", depth_gt=scene.depth)
 
 
 def _tell(record: dict) -> None:

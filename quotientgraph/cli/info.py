@@ -10,7 +10,7 @@ from typing import Any
 
 from .config import prepare
 from .inputs import expand, names
-from .messages import error, expected, one_line, print_json
+from .messages import about, error, expected, one_line, print_json
 from .options import add_input_arguments
 from .reading import Understood, check_options, describe_camera, understand
 
@@ -38,8 +38,7 @@ def run(args: argparse.Namespace) -> int:
         try:
             record = describe(path, name, args)
         except expected() as problem:
-            text = one_line(problem)
-            record = {"input": str(path), "error": text if str(path) in text else f"{path}: {text}"}
+            record = {"input": str(path), "error": about(path, one_line(problem))}
             error(record["error"])
             failed = True
         else:

@@ -7,6 +7,7 @@ import contextlib
 import logging
 import secrets
 import sys
+import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -52,18 +53,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     check(args)
     calm()
+    began = time.perf_counter()
     paths, single = expand(args.inputs)
     root = Path(args.output or "quotientgraph-output")
     direct = single and args.output is not None
     with contextlib.ExitStack() as stack:
-        stack.enter_context(outputs.folder(root.parent if direct else root))
+        stack.enter_context(outputs.place_for(root) if direct else outputs.folder(root))
         if args.dump_systems:
-            stack.enter_context(outputs.folder(Path(args.dump_systems).parent if single else Path(args.dump_systems)))
-        if direct and root.exists():
-            stack.enter_context(outputs.folder(root))
+            dump = Path(args.dump_systems)
+            stack.enter_context(outputs.place_for(dump) if single else outputs.folder(dump))
         jobs = _jobs(paths, args, root, direct, single)
         records = list(_records(jobs, args))
-    return _finish(records, args)
+    return _finish(records, args, time.perf_counter() - began)
 
 
 def check(args: argparse.Namespace) -> None:
@@ -165,16 +166,22 @@ def _tell(record: dict[str, Any], args: argparse.Namespace) -> None:
         tqdm.write(sentence(record), file=sys.stdout)
 
 
-def _finish(records: list[dict[str, Any]], args: argparse.Namespace) -> int:
+def _finish(records: list[dict[str, Any]], args: argparse.Namespace, seconds: float) -> int:
     count = {status: sum(r["status"] == status for r in records) for status in ("ok", "skipped", "failed")}
     if args.json:
         from .. import __version__
 
-        document = {"version": __version__, **count, "results": sorted(records, key=lambda r: r["input"])}
+        document = {
+            "version": __version__,
+            **count,
+            "seconds": round(seconds, 3),
+            "results": sorted(records, key=lambda r: r["input"]),
+        }
         print_json(document)
     elif len(records) > 1 and (count["failed"] or not args.quiet):
         parts = [f"{count['ok']} done"] + [f"{n} {status}" for status, n in count.items() if n and status != "ok"]
-        text = f"{len(records)} inputs: {', '.join(parts)}"
+        rate = f", {count['ok'] / seconds:.2g} a second" if count["ok"] > 1 else ""
+        text = f"{len(records)} inputs: {', '.join(parts)}; {seconds:.1f} s{rate}"
         (sys.stderr if count["failed"] else sys.stdout).write(text + "\n")
         if count["failed"] > 1:
             failed = ", ".join(r["name"] for r in records if r["status"] == "failed")

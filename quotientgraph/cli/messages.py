@@ -51,11 +51,11 @@ def _plain(value: Any) -> Any:
 
 def expected() -> tuple[type[Exception], ...]:
     """What can go wrong without being a fault of the program: files, values, memory, a solver."""
-    from solvers.system import SolverError
-
     if os.environ.get(TRACEBACK):
         return ()
-    return ValueError, OSError, MemoryError, SolverError
+    known: tuple[type[Exception], ...] = (ValueError, OSError, MemoryError)
+    loaded = sys.modules.get("solvers.system")  # one that was never loaded has not failed
+    return known if loaded is None else (*known, loaded.SolverError)
 
 
 def one_line(problem: BaseException) -> str:
@@ -65,6 +65,15 @@ def one_line(problem: BaseException) -> str:
     if isinstance(problem, OSError) and problem.filename is not None:
         return f"{problem.filename}: {problem.strerror or problem}"
     return " ".join(str(problem).split()) or type(problem).__name__
+
+
+def about(path: object, text: str) -> str:
+    """A message that names the input first, once.
+
+    >>> about("in", "frame: nothing faces the camera"), about("in", "in/mask.png: not a PNG file")
+    ('in: frame: nothing faces the camera', 'in/mask.png: not a PNG file')
+    """
+    return text if text.startswith((f"{path}:", f"{path}/")) else f"{path}: {text}"
 
 
 def unexpected(problem: BaseException) -> str:

@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,9 +70,14 @@ def all_there(target: Path, args: argparse.Namespace) -> bool:
 
 
 def write_all(
-    folder: Path, result: Reconstruction, name: str, args: argparse.Namespace, image: np.ndarray | None = None
+    folder: Path,
+    result: Reconstruction,
+    name: str,
+    args: argparse.Namespace,
+    image: np.ndarray | None = None,
+    about: Mapping[str, str] | None = None,
 ) -> None:
-    """Write the files that the options ask for into a folder; `image` is the texture."""
+    """Write the files that the options ask for into a folder; `image` is the texture, `about` is for the report."""
     from .. import io, report
 
     for kind in args.format:
@@ -93,7 +98,7 @@ def write_all(
     if args.picture:
         io.write_image(folder / "picture.png", report.overview_picture(result))
     if args.report:
-        report.write_report(result, folder / "report.html", title=name, image=photo)
+        report.write_report(result, folder / "report.html", title=name, image=photo, about=about)
 
 
 def staging_for(target: Path, run: str) -> Path:
@@ -124,6 +129,11 @@ def _publish(staging: Path, target: Path) -> None:
             return
     for file in sorted(staging.iterdir()):
         os.replace(file, target / file.name)
+
+
+def place_for(target: Path) -> contextlib.AbstractContextManager[Path]:
+    """The folder in which something is made for `target`: itself if it is there, else where it will be."""
+    return folder(target if target.exists() else target.parent)
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .messages import TRACEBACK, expected, one_line, unexpected
+from .messages import TRACEBACK, about, expected, one_line, unexpected
 from .outputs import staged, write_all
 from .reading import Understood, describe_camera, file_for, understand
 
@@ -53,8 +53,7 @@ def attempt(job: Job, watcher: Watcher | None = None) -> dict[str, Any]:
     try:
         record |= _do(job, watcher or Watcher())
     except expected() as problem:
-        text = one_line(problem)
-        record |= {"status": "failed", "error": text if str(job.path) in text else f"{job.path}: {text}"}
+        record |= {"status": "failed", "error": about(job.path, one_line(problem))}
     except Exception as problem:
         if os.environ.get(TRACEBACK):
             raise
@@ -86,10 +85,11 @@ def _do(job: Job, watcher: Watcher) -> dict[str, Any]:
             systems = stack.enter_context(staged(job.dump, job.dump_staging))
             settings["solver"] = Dumping(solvers.get(settings.get("solver", "auto")), systems)
         result = integrated(source, settings, args, watcher)
+        known = facts(source, result, args)
         watcher.stage("writing")
-        write_all(folder, result, job.name, args, image)
+        write_all(folder, result, job.name, args, image, known_of(job.path, known))
         files = sorted(file.name for file in folder.iterdir())
-    return {"output": str(job.target), "files": files, **facts(source, result, args)}
+    return {"output": str(job.target), "files": files, **known}
 
 
 def settings_of(args: argparse.Namespace, source: Understood, name: str) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def settings_of(args: argparse.Namespace, source: Understood, name: str) -> dict
     settings = {key: getattr(args, key) for key in _SETTINGS if getattr(args, key, None) is not None}
     file = file_for(args.depth_prior, name)
     if file is not None:
-        prior = read_depth(file)
+        prior = read_depth(file, relative=True)
         if prior.shape != source.found.normals.shape[:2]:
             raise InputError(f"{file}: its size {prior.shape} is not the normals' {source.found.normals.shape[:2]}")
         settings["prior"] = prior
@@ -175,6 +175,21 @@ def facts(source: Understood, result: Reconstruction, args: argparse.Namespace) 
     return out
 
 
+def known_of(path: Path, record: dict[str, Any]) -> dict[str, str]:
+    """What the report says of an input beyond the result itself."""
+    out = {"Input": str(path), "Frame of the normals": f"{record['frame']} ({record['frame_reason']})"}
+    out["Precision"] = f"{record['bits']} bits a value"
+    if record["notes"]:
+        out["Understood"] = "; ".join(record["notes"])
+    if "made" in record:
+        out["Error against the true depth"] = error_text(record)
+    return out
+
+
+def error_text(record: dict[str, Any]) -> str:
+    return f"MADE {record['made']:.3g} ({100 * record['relative_error']:.2g} %)"
+
+
 def errors(result: Reconstruction, truth: Any) -> dict[str, float]:
     """How far the depth is from the true one, once its free factor or offset is set."""
     from ..metrics import made, relative_error
@@ -198,6 +213,6 @@ def sentence(record: dict[str, Any]) -> str:
         f"{record['iterations']} iteration{'s' * (record['iterations'] != 1)}",
     ]
     if "made" in record:
-        parts.append(f"MADE {record['made']:.3g} ({100 * record['relative_error']:.2g} %)")
+        parts.append(error_text(record))
     parts.append(f"{record['total_seconds']:.2f} s")
     return f"{record['name']}: {', '.join(parts)}\n  → {record['output']}: {', '.join(record['files'])}"

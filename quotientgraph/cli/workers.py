@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Generator, Iterator
 from multiprocessing import connection, get_context
+from types import ModuleType
 from typing import Any
 
 from .reconstruct import Job, attempt
@@ -55,9 +56,21 @@ def _start() -> tuple[Any, Any]:
     context = get_context("spawn")
     here, there = context.Pipe()
     process = context.Process(target=_serve, args=(there,), daemon=True)
-    process.start()
+    with _without_main():
+        process.start()
     there.close()
     return process, here
+
+
+@contextlib.contextmanager
+def _without_main() -> Iterator[None]:
+    """A spawned process imports the parent's main script first; a worker has no use for it, and it may not be guarded."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _serve(line: Any) -> None:

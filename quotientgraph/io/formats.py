@@ -90,10 +90,10 @@ def _load_plugins() -> None:
 def read_arrays(path: Path | str) -> dict[str, np.ndarray]:
     """All arrays of a file by name; an image has the single name ``""``."""
     path = Path(path)
+    check_file(path)
     read = _READERS.get(path.suffix.lower()) if path.suffix.lower() in readable() else None
     if read is None:
         raise InputError(f"{path}: the suffix {path.suffix!r} is not known; use one of {' '.join(readable())}")
-    check_file(path)
     try:
         found = read(path)
         arrays = dict(found) if isinstance(found, Mapping) else {"": np.asarray(found)}
@@ -116,7 +116,7 @@ def check_file(path: Path) -> None:
             if not file.read(1):
                 raise InputError(f"{path}: the file is empty; write or download it again")
     except FileNotFoundError:
-        raise InputError(f"{path}: no such file") from None
+        raise InputError(f"{path}: no such file{'' if path.suffix else ' or folder'}") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
 

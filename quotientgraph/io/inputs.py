@@ -98,15 +98,23 @@ def read_normals(
     return NormalInput(path, normals, chosen, view, bits, tuple(notes), found.get("truth"))
 
 
-def read_depth(path: Path | str) -> np.ndarray:
-    """(H, W) float64 depth from a file; a 16-bit PNG needs the sidecar that `write_depth` makes."""
-    from .outputs import apply_sidecar
+def read_depth(path: Path | str, *, relative: bool = False) -> np.ndarray:
+    """(H, W) float64 depth from a file, NaN where there is none.
+
+    Integers become depth by the offset and scale in the sidecar that `write_depth` makes. With `relative` they may do
+    without: they are depths in a unit of their own, 0 where there is none, which is how depth cameras write PNG.
+    """
+    from .outputs import apply_sidecar, sidecar
 
     path = Path(path)
     depth = pick(path, read_arrays(path), _DEPTHS, "depth")
     if depth.ndim != 2:
         raise InputError(f"{path}: a depth map has one value a pixel, got shape {depth.shape}")
-    return apply_sidecar(path, depth) if depth.dtype.kind in "ui" else depth.astype(np.float64)
+    if depth.dtype.kind not in "ui":
+        return depth.astype(np.float64)
+    if relative and not sidecar(path).exists():
+        return np.where(depth == 0, np.nan, depth.astype(np.float64))
+    return apply_sidecar(path, depth)
 
 
 def _look_into(folder: Path) -> tuple[Path, dict[str, Path]]:

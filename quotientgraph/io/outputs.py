@@ -34,18 +34,19 @@ def write_depth(path: Path | str, depth: np.ndarray) -> None:
     image = np.zeros(depth.shape, dtype=np.uint16)
     image[finite] = np.clip(np.rint((depth[finite] - offset) / scale), 1, _LEVELS).astype(np.uint16)
     facts = {"depth": "offset + scale * value", "offset": offset, "scale": scale, "invalid": 0}
-    with atomic(_sidecar(path)) as part:
+    with atomic(sidecar(path)) as part:
         part.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
         write_image(path, image)
 
 
-def _sidecar(path: Path) -> Path:
+def sidecar(path: Path) -> Path:
+    """Where offset and scale of an integer depth map stand."""
     return path.with_name(path.name + ".json")
 
 
 def apply_sidecar(path: Path, image: np.ndarray) -> np.ndarray:
     """Depth from the integers of a PNG and the numbers beside it."""
-    side = _sidecar(path)
+    side = sidecar(path)
     try:
         facts = json.loads(side.read_text(encoding="utf-8"))
         offset, scale, invalid = float(facts["offset"]), float(facts["scale"]), facts.get("invalid", 0)

@@ -83,8 +83,10 @@ def facts(result: Reconstruction) -> list[tuple[str, str]]:
 
 def versions() -> str:
     """Versions of this package and of what computes for it."""
-    found = []
-    for name in ("quotientgraph", "numpy", "scipy", "numba", "igraph"):
+    from .. import __version__
+
+    found = [f"quotientgraph {__version__}"]
+    for name in ("numpy", "scipy", "numba", "igraph"):
         try:
             found.append(f"{name} {metadata.version(name)}")
         except metadata.PackageNotFoundError:

@@ -49,8 +49,9 @@ def gallery(result: Reconstruction, crop: tuple[slice, slice], image: np.ndarray
         add("image", "Image", "As given.", _rgb(image, result.depth.shape)[crop], everywhere, "input")
     normals = pic.normal_picture(pic.normal_image(result))[crop]
     add("normals", "Normal map", "Red is right, green is up, blue is to the viewer.", normals, valid, "input")
-    mask = np.where(valid[..., None], np.uint8(236), np.uint8(38)).repeat(3, axis=-1)
-    add("mask", "Mask", "Light pixels are valid and were integrated.", mask, everywhere, "input", "", True)
+    if not np.isfinite(result.depth).all():  # else it would be an empty frame
+        mask = np.where(valid[..., None], np.uint8(236), np.uint8(38)).repeat(3, axis=-1)
+        add("mask", "Mask", "Light pixels are valid and were integrated.", mask, everywhere, "input", "", True)
     out += _levels(result, crop, valid)
 
     legend = color_bar("depth", pic.depth_scale(result.depth))

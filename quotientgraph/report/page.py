@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+from collections.abc import Mapping
 from html import escape
 from importlib import resources
 from itertools import pairwise
@@ -27,7 +28,12 @@ MAX_ROWS = 200
 
 
 def write_report(
-    result: Reconstruction, path: str | os.PathLike[str], *, title: str | None = None, image: np.ndarray | None = None
+    result: Reconstruction,
+    path: str | os.PathLike[str],
+    *,
+    title: str | None = None,
+    image: np.ndarray | None = None,
+    about: Mapping[str, str] | None = None,
 ) -> Path:
     """Write the report of a reconstruction as one self-contained HTML file.
 
@@ -38,13 +44,15 @@ def write_report(
     title : heading of the page, the file's name by default
     image : (H, W, 3) or (H, W) array, uint8, uint16 or float in [0, 1]
         A photograph of the scene, shown next to the normals and on the 3-D surface.
+    about : mapping of names to texts, optional
+        What else is known of the input, to head the table of facts: its file, how its frame was found.
 
     Returns
     -------
     pathlib.Path
     """
     path = Path(path)
-    text = report_html(result, title=path.stem if title is None else title, image=image)
+    text = report_html(result, title=path.stem if title is None else title, image=image, about=about)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         part.write_text(text, encoding="utf-8")
@@ -54,7 +62,9 @@ def write_report(
     return path
 
 
-def report_html(result: Reconstruction, *, title: str, image: np.ndarray | None = None) -> str:
+def report_html(
+    result: Reconstruction, *, title: str, image: np.ndarray | None = None, about: Mapping[str, str] | None = None
+) -> str:
     """The text of the report."""
     crop = crop_of(result)
     shown = gallery(result, crop, image)
@@ -78,11 +88,11 @@ def report_html(result: Reconstruction, *, title: str, image: np.ndarray | None 
         f"<style>{style}</style></head><body><main>",
         _header(result, title),
         _surface(result, crop, shown, coded),
-        _section("input", "Input", group("input"), _crop_note(result, crop)),
+        _section("input", "Input", group("input"), _input_note(result, crop)),
         _section("components", "Components", group("components"), _LEVELS_NOTE),
         _section("depth", "Depth and discontinuities", group("depth")),
         _convergence(result),
-        _section("facts", "Facts", _facts(result)),
+        _section("facts", "Facts", _facts(result, about or {})),
         "</main><footer>Made by quotientgraph. This file is complete: it loads nothing.</footer>",
         '<dialog id="large" aria-label="Picture"><img alt=""><p></p></dialog>',
         *(f"<script>{s}</script>" for s in scripts),
@@ -163,7 +173,9 @@ def _surface(result: Reconstruction, crop: tuple[slice, slice], shown: list[Pict
     return _section("surface", "Surface", body)
 
 
-def _crop_note(result: Reconstruction, crop: tuple[slice, slice]) -> str:
+def _input_note(result: Reconstruction, crop: tuple[slice, slice]) -> str:
+    if np.isfinite(result.depth).all():
+        return "The mask is the whole image: every pixel is valid and was integrated."
     if crop == tuple(slice(0, n) for n in result.depth.shape):
         return ""
     rows, columns = (f"{side.start} to {side.stop - 1}" for side in crop)
@@ -224,6 +236,7 @@ def _energy(energy: float | None) -> str:
     return "–" if energy is None else brief(energy)
 
 
-def _facts(result: Reconstruction) -> str:
-    rows = "".join(f'<tr><th scope="row">{escape(k)}<td>{escape(v)}' for k, v in facts(result))
+def _facts(result: Reconstruction, about: Mapping[str, str]) -> str:
+    known = [*about.items(), *facts(result)]
+    rows = "".join(f'<tr><th scope="row">{escape(k)}<td>{escape(v)}' for k, v in known)
     return f'<table class="facts"><tbody>{rows}</table>'

@@ -1,0 +1,86 @@
+"""``quotientgraph bench``: the arguments of the laboratory, which is loaded when it is called."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from .messages import UsageError, error
+from .options import number, whole
+
+# Named here for the help; a test compares them with the registries, which are heavy to load.
+METHODS = ("components", "pixels", "logdepth", "logdepth-d", "bini", "poisson", "fft")
+TABLES = ("main", "connectivity", "convergence", "reweighting", "components", "merging", "bini", "speed", "profile",
+          "large")  # fmt: skip
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "quotientgraph bench DATA... [options]"
+    parser.allow_abbrev = False
+    parser.add_argument(
+        "data", nargs="*", metavar="DATA", help="folder, folder of folders, or scene:NAME?shape=512x608"
+    )
+    parser.add_argument("--table", action="append", metavar="NAME", help=f"re-make one of {', '.join(TABLES)}, or all")
+    parser.add_argument("--speed", action="append_const", dest="table", const="speed", help="the same as --table speed")
+    parser.add_argument(
+        "--methods",
+        default="components",
+        metavar="LIST",
+        help=f"comma-separated, of {', '.join(METHODS)}, or all (components)",
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=V1,V2", help="a setting; several values are all tried"
+    )
+    parser.add_argument(
+        "--out", type=Path, default=Path("bench"), metavar="DIR", help="folder for journal, tables and plots (bench)"
+    )
+    parser.add_argument(
+        "--frame", default="opengl", metavar="FRAME", help="frame of normals in files, or auto (opengl)"
+    )
+    parser.add_argument(
+        "--repeat", type=whole(1), default=1, metavar="N", help="runs of each cell; the median time counts (1)"
+    )
+    parser.add_argument("--isolate", action="store_true", help="a process for each cell")
+    parser.add_argument(
+        "--timeout", type=number(0), metavar="S", help="seconds for a cell; makes each a process of its own"
+    )
+    parser.add_argument("--fresh", action="store_true", help="forget what the journal has")
+    parser.add_argument("--any-code", action="store_true", help="keep cells that another version of the code measured")
+    parser.add_argument(
+        "--plugin",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="module that registers methods, metrics or tables; may be repeated",
+    )
+    parser.add_argument("--plots", action="store_true", help="also draw plots (needs matplotlib)")
+    parser.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="in the tables (auto)")
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command; 0, or 1 if a cell failed."""
+    from importlib import import_module
+
+    from ..bench import command
+
+    sys.path.insert(0, os.getcwd())  # where a plugin is, most likely
+    for plugin in args.plugin:
+        try:
+            import_module(plugin)
+        except ImportError as problem:
+            raise UsageError(f"argument --plugin: {problem}") from None
+    try:
+        plan = command.plan(args)
+    except ValueError as problem:
+        raise UsageError(problem) from None
+    try:
+        failed = command.run(args, plan)
+    except KeyboardInterrupt:
+        error(f"interrupted; the same command goes on where it was ({args.out / command.JOURNAL})")
+        return 130
+    for text in failed:
+        error(text)
+    return 1 if failed else 0

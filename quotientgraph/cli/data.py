@@ -1,0 +1,44 @@
+"""``quotientgraph data``: tell of the benchmark data, fetch or check them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from .messages import UsageError
+
+HOME = "QUOTIENTGRAPH_DATA"  # environment variable: the folder that holds `diligent` and `scenes`
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "action",
+        nargs="?",
+        choices=["explain", "check", "fetch"],
+        default="explain",
+        help="explain (default) where they come from, check a copy by its hashes, or fetch one",
+    )
+    parser.add_argument("folder", nargs="?", type=Path, help=f"where the data are or shall be; default ${HOME}")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command; 1 if files are missing or differ, or cannot be fetched."""
+    from ..bench import data
+
+    if args.action == "explain":
+        sys.stdout.write(data.ABOUT)
+        return 0
+    folder = args.folder or (Path(os.environ[HOME]) if os.environ.get(HOME) else None)
+    if folder is None:
+        raise UsageError(f"name a folder, or set {HOME}")
+    if args.action == "fetch":
+        for got in data.fetch(folder):
+            sys.stdout.write(f"{got}\n")
+    states = data.check(folder)
+    for path, state in states:
+        sys.stdout.write(f"{state:14s} {path}\n")
+    bad = sum(state != "ok" for _, state in states)
+    sys.stdout.write(f"{len(states) - bad} of {len(states)} known files are in {folder}\n")
+    return 1 if bad else 0
