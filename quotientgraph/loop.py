@@ -35,7 +35,7 @@ _LONG = 80  # edges of a border beyond which it has no more say in the consensus
 _CREASE_STEPS = 20, 60  # at least and at most; in between, as many as cost little (see `refine`)
 _ENOUGH = 0.95  # evidence from which on the first start is not doubted
 _SHORTER = 0.95  # factor of the step in refinements when the energy rises: whole steps may go back and forth for ever
-_TIE = 0.002  # lead in evidence that the uniform start needs over consensus
+_TIE, _CLEAR = 0.002, 0.05  # lead in evidence that uniform needs over consensus; lead of consensus that settles it
 _LEAST_WEIGHT = 1e-10  # of a border, relative to the mean: beyond that a factorisation has no digits left
 
 
@@ -127,8 +127,9 @@ class Loop:
         if best[0] < _ENOUGH and self.iteration < self.settings.max_iterations:
             together, uniform = self.together(contact), self.shift
             judge("consensus", self.consent(together), _TIE)
-            self.shift = uniform
-            judge("uniform, creases", self.refine(together) or settled)
+            if self.evidence["consensus"] < self.evidence["uniform"] + _CLEAR:
+                self.shift = uniform
+                judge("uniform, creases", self.refine(together) or settled)
         _, self.shift, converged = best
         return converged
 

@@ -117,12 +117,12 @@ def test_support_falls_with_the_gap():
 
 
 def test_only_doubtful_reconstructions_get_a_second_start():
-    """A smooth ball is explained by the first start; a room is not, and the best of three is kept."""
+    """A smooth ball is explained by the first start; a room is not, and the best is kept."""
     ball, room = (scenes.make(name, (96, 120)) for name in ("sphere", "room"))
     first = integrate(ball.normals, ball.mask, ball.camera, "opencv", angle=2.0)
     assert list(first.evidence) == ["uniform"]
     second = integrate(room.normals, room.mask, room.camera, "opencv", angle=2.0)
-    assert len(second.evidence) == 3
+    assert len(second.evidence) > 1
     graph = second.graph
     cut = CutEdges.from_graph(graph, second.potential)
     gap = gaps(cut, residual_range(graph, cut), np.zeros(graph.n_components)) * cut.unit * REFERENCE_FOCAL
