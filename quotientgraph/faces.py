@@ -22,6 +22,7 @@ import numpy as np
 from .consensus import Runs
 from .contact import focal_of
 from .discontinuity import CutEdges
+from .outline import Sheet
 from .quotient import QuotientGraph
 
 _LEAST_VOTES = 16  # edges of a run
@@ -29,6 +30,7 @@ _LEAST_LAYER = 40  # edges of a layer
 _TOLERANCE = 0.1  # pixels by which intervals are widened
 _SAME = 0.7  # pixels within which two offsets are one
 _WHOLE = 0.6  # part of a border that a run must hold for two supports to hang together
+_MOST_LAYERS = 24  # offsets of one support beyond which they are no series
 _PASSES = 4
 
 
@@ -76,30 +78,38 @@ def separated(graph: QuotientGraph, cut: CutEdges, potential: np.ndarray) -> Quo
         labels = _split(graph, cut, potential)
         if labels is None:
             break
-        split = QuotientGraph.from_labels(graph.pixels, graph.jump, labels)
-        counts = np.zeros(graph.pixels.n_edges, dtype=bool)
-        counts[graph.cut] = True
-        graph = replace(graph, labels=split.labels, cut=split.cut[counts[split.cut]])
+        graph = replace(graph, labels=_by_first_pixel(labels))
         cut = CutEdges.from_graph(graph, potential)
     return graph
 
 
 def _split(graph: QuotientGraph, cut: CutEdges, potential: np.ndarray) -> np.ndarray | None:
-    """(n_pixels,) new labels, or None if nothing is to be separated."""
+    """(n_pixels,) new labels, in any order, or None if nothing is to be separated."""
     told = _Told(graph, cut, Runs.find(graph, cut, _LEAST_VOTES, most=20, tolerance=_TOLERANCE))
-    labels = graph.labels.copy()
+    labels, n = graph.labels.copy(), graph.n_components
     parted: set[int] = set()
     for component in told.candidates():
         if parted & told.neighbours(component):
             continue  # what they tell is different once the other is separated; see the next pass
         frames = [frame for frame in _joined(told.frames(component), told.same) if _telling(frame)]
         if frames:
-            members = np.flatnonzero(graph.labels == component)
-            part = _parts(graph, potential, members, frames)
-            if part.max() > 0:
-                labels[members[part > 0]] = labels.max() + part[part > 0]
+            sheet = Sheet(graph, potential, np.flatnonzero(graph.labels == component))
+            part = _parts(sheet, frames)
+            if part.any():
+                pieces = sheet.connected(part)
+                labels[sheet.members] = np.where(pieces == 0, component, n - 1 + pieces)
+                n += int(pieces.max())
                 parted.add(component)
     return labels if parted else None
+
+
+def _by_first_pixel(labels: np.ndarray) -> np.ndarray:
+    """The same labels, numbered by their first pixel."""
+    first = np.empty(int(labels.max()) + 1, dtype=np.int32)
+    first[labels[::-1]] = np.arange(len(labels) - 1, -1, -1, dtype=np.int32)
+    rank = np.empty(len(first), dtype=np.int32)
+    rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
+    return rank[labels]
 
 
 def _telling(frame: list[_Layer]) -> bool:
@@ -203,7 +213,7 @@ def _joined(frames: list[list[_Layer]], same: float) -> list[list[_Layer]]:
     """Frames with two layers of their own as they are; others joined where they state the same series of offsets."""
     out = [frame for frame in frames if _telling(frame)]
     series: list[list[_Layer]] = []
-    for frame in sorted((f for f in frames if len(f) > 1 and not _telling(f)), key=lambda frame: -len(frame)):
+    for frame in sorted((f for f in frames if 1 < len(f) <= _MOST_LAYERS and not _telling(f)), key=lambda f: -len(f)):
         offsets = np.sort([layer.offset for layer in frame])
         # Four offsets in common are not chance, even if they are not quite the same; two must be the same.
         for least, room in ((4, max(same, 0.25 * float(np.diff(offsets).min()))), (2, same)):
@@ -218,38 +228,41 @@ def _joined(frames: list[list[_Layer]], same: float) -> list[list[_Layer]]:
 
 def _common(frame: list[_Layer], series: list[list[_Layer]], least: int, room: float) -> tuple[int, float]:
     """The series with which a frame has most offsets in common, and by how much to move it; −1 if too few."""
-    every = sum(layer.total() for layer in frame)
-    best, found, by = (least - 1, every), -1, 0.0
+    votes = np.array([layer.total() for layer in frame])
+    offset, half = np.array([(layer.offset, layer.half) for layer in frame]).T
+    best, found, by = (least - 1, int(votes.sum())), -1, 0.0
     for k, others in enumerate(series):
-        for shift in {other.offset - layer.offset for layer in frame for other in others}:
-            met = [layer for layer in frame if any(layer.moved(shift).meets(other, room) for other in others)]
-            score = len(met), sum(layer.total() for layer in met)
-            if score > best and 2 * score[1] >= every:
-                best, found, by = score, k, shift
+        other, loose = np.array([(layer.offset, layer.half) for layer in others]).T
+        apart = other - offset[:, None]
+        shift = apart.ravel()
+        met = np.abs(apart - shift[:, None, None]) < room + half[:, None] + loose
+        hits = met.any(axis=2)
+        score = np.stack([hits.sum(axis=1), hits @ votes], axis=1)
+        score[2 * score[:, 1] < votes.sum()] = 0
+        top = np.lexsort(score.T[::-1])[-1]
+        if tuple(score[top]) > best:
+            best, found, by = (int(score[top, 0]), int(score[top, 1])), k, float(shift[top])
     return found, by
 
 
-def _parts(graph: QuotientGraph, potential: np.ndarray, members: np.ndarray, frames: list[list[_Layer]]) -> np.ndarray:
+def _parts(sheet: Sheet, frames: list[list[_Layer]]) -> np.ndarray:
     """(n_members,) which part each pixel of a component falls into; 0 is the ground."""
-    plane, step = _in_plane(graph, potential, members)
-    row, column = np.divmod(graph.pixels.map.position[members], graph.pixels.map.shape[1])
-    row, column = row - row.min(), column - column.min()
-    part, n_parts, grounded = np.zeros(len(members), dtype=np.int32), 0, False
+    part, n_parts, grounded = np.zeros(len(sheet.members), dtype=np.int32), 0, False
     for frame in sorted(frames, key=lambda frame: -sum(layer.total() for layer in frame)):
         partners = [[other for other in frame if other is not layer and layer.shared(other)] for layer in frame]
-        faces: dict[int, np.ndarray | None] = {}
+        seeds: dict[int, np.ndarray] = {}
+        outlines: dict[int, np.ndarray | None] = {}
         for layer, others in zip(frame, partners):
             if others:
                 by = set().union(*(layer.shared(other) for other in others))
-                own = np.searchsorted(members, layer.pixels(by))
-                foreign = np.searchsorted(members, np.concatenate([other.pixels(by) for other in others]))
-                face = _face(plane, own, foreign, step)
-                faces[id(layer)] = None if face is None else _attached(row, column, face, own)
+                foreign = np.concatenate([other.pixels(by) for other in others])
+                seeds[id(layer)] = np.searchsorted(sheet.members, layer.pixels(by))
+                outlines[id(layer)] = sheet.outline(seeds[id(layer)], np.searchsorted(sheet.members, foreign))
         for layer, others in zip(frame, partners):
-            grounds = [other for other in others if faces[id(other)] is None]
+            grounds = [other for other in others if outlines[id(other)] is None]
             grounded |= bool(grounds)
-            face = faces.get(id(layer))
-            if face is None:
+            outline = outlines.get(id(layer))
+            if outline is None:
                 continue
             if grounds:  # a face stands out of its ground, and the ground is as sure as the face
                 ground = max(grounds, key=lambda other: other.total(layer.shared(other)))
@@ -257,101 +270,6 @@ def _parts(graph: QuotientGraph, potential: np.ndarray, members: np.ndarray, fra
                 if layer.offset >= ground.offset or 2 * ground.total(by) < layer.total(by):
                     continue
             n_parts += 1
-            part[face & (part == 0)] = n_parts
-    return part if grounded or not n_parts else _nearest(row, column, part)
-
-
-def _in_plane(graph: QuotientGraph, potential: np.ndarray, members: np.ndarray) -> tuple[np.ndarray, float]:
-    """(n_members, 2) coordinates of a component's points in the plane that fits them best, and the size of a pixel."""
-    at = graph.pixels.map
-    points = at.camera.locate(at.position[members], at.camera.depth(potential[members]), at.shape)
-    points = points - points.mean(axis=0)
-    few = slice(None, None, max(1, len(points) // 2000))
-    plane = points @ np.linalg.svd(points[few], full_matrices=False)[2][:2].T
-    v, u = np.divmod(at.position[members[few]], at.shape[1])
-    columns = np.column_stack([u, v, np.ones(len(u))])
-    return plane, float(np.linalg.norm(np.linalg.lstsq(columns, plane[few], rcond=None)[0][:2], 2))
-
-
-def _face(plane: np.ndarray, seeds: np.ndarray, foreign: np.ndarray, step: float) -> np.ndarray | None:
-    """(n_members,) bool: the face that seeds enclose, without seeds of other layers in it; None if there is none."""
-    from scipy.spatial import ConvexHull
-
-    own, others = plane[seeds], plane[foreign]
-    spread = np.linalg.svd(own - own.mean(axis=0), compute_uv=False)
-    if len(spread) < 2 or spread[1] < 0.05 * spread[0]:
-        return None
-    hull = own[ConvexHull(own).vertices]
-    within = _within(hull, plane, 0.5 * step)
-    if within.sum() < 3 * len(own):
-        return None
-    whole = _mirrored(hull, own, step)
-    for outline in (whole, hull):
-        # Seeds of other layers may lie on the outline, not in the face.
-        if outline is not None and _within(outline, others, -1.2 * step).sum() <= 0.2 * len(own):
-            return within if outline is hull else _within(outline, plane, 0.5 * step)
-    return None
-
-
-def _within(polygon: np.ndarray, points: np.ndarray, margin: float) -> np.ndarray:
-    """(n,) bool: points of a convex polygon (its vertices anticlockwise), or up to `margin` outside."""
-    out = np.ones(len(points), dtype=bool)
-    for a, b in zip(polygon, np.roll(polygon, -1, axis=0)):
-        along = (b - a) / np.linalg.norm(b - a)
-        out &= along[0] * (points[:, 1] - a[1]) - along[1] * (points[:, 0] - a[0]) >= -margin
-    return out
-
-
-def _mirrored(hull: np.ndarray, seeds: np.ndarray, step: float) -> np.ndarray | None:
-    """A hull with one side open and narrowing away from it, with its mirror image at the middle of that side."""
-    from scipy.spatial import ConvexHull
-
-    after = np.roll(hull, -1, axis=0)
-    sides = [k for k in range(len(hull)) if _is_open(hull[k], after[k], seeds, step)]
-    if len(sides) != 1:
-        return None
-    a, b = hull[sides[0]], after[sides[0]]
-    length = np.linalg.norm(b - a)
-    along = (b - a) / length
-    high = (hull - a) @ np.array([-along[1], along[0]])
-    level = 0.75 * high.max()
-    crossed = [
-        (p + (level - h) / (g - h) * (q - p) - a) @ along
-        for p, q, h, g in zip(hull, after, high, np.roll(high, -1))
-        if (h - level) * (g - level) < 0
-    ]
-    if max(crossed) - min(crossed) > 0.75 * length:
-        return None
-    both = np.concatenate([hull, a + b - hull])
-    return both[ConvexHull(both).vertices]
-
-
-def _is_open(a: np.ndarray, b: np.ndarray, seeds: np.ndarray, step: float) -> bool:
-    """Whether more than half of the side from a to b has no seed near it, all in one stretch."""
-    length = np.linalg.norm(b - a)
-    if length < 6 * step:
-        return False
-    along = (b - a) / length
-    away = np.abs(along[0] * (seeds[:, 1] - a[1]) - along[1] * (seeds[:, 0] - a[0]))
-    at = np.sort((seeds[away < 2.5 * step] - a) @ along)
-    return bool(np.diff(np.concatenate([[0.0], at, [length]])).max() > 0.5 * length)
-
-
-def _attached(row: np.ndarray, column: np.ndarray, face: np.ndarray, seeds: np.ndarray) -> np.ndarray:
-    """What of a face hangs together with its seeds in the image."""
-    from scipy.ndimage import label
-
-    image = np.zeros((row.max() + 1, column.max() + 1), dtype=bool)
-    image[row, column] = face
-    pieces = label(image, np.ones((3, 3)))[0][row, column]
-    return face & np.isin(pieces, pieces[seeds])
-
-
-def _nearest(row: np.ndarray, column: np.ndarray, part: np.ndarray) -> np.ndarray:
-    """Parts without ground: each pixel that is in none goes to the nearest in the image; the first is numbered 0."""
-    from scipy.ndimage import distance_transform_edt
-
-    image = np.zeros((row.max() + 1, column.max() + 1), dtype=np.int32)
-    image[row, column] = part
-    nearest = distance_transform_edt(image == 0, return_distances=False, return_indices=True)
-    return image[tuple(nearest)][row, column] - 1
+            face = sheet.inside(outline, seeds[id(layer)])
+            part[face[part[face] == 0]] = n_parts
+    return part if grounded or not n_parts else sheet.nearest(part)

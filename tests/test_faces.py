@@ -7,7 +7,7 @@ import pytest
 
 from quotientgraph import QuotientGraph, integrate, scenes
 from quotientgraph.discontinuity import CutEdges
-from quotientgraph.faces import _mirrored, _within, separated
+from quotientgraph.faces import separated
 from quotientgraph.filling import fill
 from quotientgraph.metrics import relative_error
 
@@ -82,18 +82,6 @@ def test_numbering_does_not_matter():
     assert mirrored.n_components == after.n_components
     pairs = np.unique(np.stack([after.labels, mirrored.labels]), axis=1)
     assert pairs.shape[1] == after.n_components
-
-
-def test_a_corner_is_completed_to_a_parallelogram():
-    """Two sides of a rectangle: the other two follow. Three sides: the fourth is where they end."""
-    side = np.linspace(0, 1, 60)
-    corner = np.concatenate([np.stack([2 * side, 0 * side], 1), np.stack([0 * side, side], 1)])
-    triangle = np.array([[0.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
-    whole = _mirrored(triangle, corner, 0.02)
-    assert whole is not None
-    assert _within(whole, np.array([[1.9, 0.9], [0.1, 0.1], [2.1, 0.5]]), 0.0).tolist() == [True, True, False]
-    three = np.concatenate([corner, np.stack([2 * np.ones(60), side], 1)])
-    assert _mirrored(np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 1.0], [0.0, 1.0]]), three, 0.02) is None
 
 
 def test_faces_is_checked(toy):
