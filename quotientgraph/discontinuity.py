@@ -305,7 +305,7 @@ def _gather(
             component[side, k] = labels[other] if other >= 0 else -1
 
 
-@kernel(parallel=True)
+@kernel(parallel=True, parallel_from=2**15)
 def _pair_terms(
     tail, head, start, difference, residual, residual_back, beyond, beyond_component, gamma_squared, unit,
     slack, shift, bilateral, kind, upper, centre, power, one_sided, out,
@@ -316,7 +316,7 @@ def _pair_terms(
         step = shift[i] - shift[j]
         w_sum, flow, curve = 0.0, 0.0, 0.0
         for e in range(start[p], start[p + 1]):
-            between = (difference[e] + step) ** 2
+            between = (difference[e] + step) * (difference[e] + step)
             outlier = 1.0
             for side in range(2):
                 chi = (residual[e] if side == 0 else residual_back[e]) + step
@@ -324,7 +324,7 @@ def _pair_terms(
                     size = abs(chi)
                     share = 1.0
                     if slack.shape[1] > 0:
-                        gap = max(0.0, slack[0, e] - chi, chi - slack[1, e])
+                        gap = max(max(0.0, slack[0, e] - chi), chi - slack[1, e])
                         share = INSIDE + (1.0 - INSIDE) * gap / max(size, 1e-300)
                         size = gap
                     size *= unit[e]

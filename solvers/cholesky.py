@@ -233,7 +233,7 @@ def _factor_rows(
         pivots[k] = pivot
 
 
-@kernel(parallel=True)
+@kernel(parallel=True, parallel_from=2**17)
 def _factorise(
     row_start, row_column, row_pair, start, rows, pattern_start, pattern, slot, schedule, part, weight, diagonal,
     values, pivots,
