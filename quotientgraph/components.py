@@ -21,6 +21,7 @@ _ANGLE, _NOISY_ANGLE, _STRUCTURED_ANGLE = 2.0, 3.5, 4.0
 _UNUSUAL = 6.0
 _UNDOUBTED = 1.0
 _TILE = 8  # pixels a side: what "nearby" means
+_N_BINS = 32  # of the histogram that medians are read from
 
 # Building an igraph object takes 0.3 µs an edge and more, union-find 0.01; beyond this many edges "auto" uses the latter.
 _IGRAPH_LIMIT = 20_000
@@ -66,8 +67,10 @@ def steady_edges(graph: PixelGraph, angle: float | None) -> np.ndarray:
     limit = 2 * np.sin(np.radians(180 if angle is None else angle) / 2)
     least = 2 * np.sin(np.radians(_UNDOUBTED) / 2)
     out = np.empty(graph.n_edges, dtype=bool)
-    median = np.empty(across * -(-height // _TILE))
-    _steady(graph.map.normals, graph.map.position, width, across, graph.tail, graph.head, limit, least, median, out)
+    count = np.zeros((across * -(-height // _TILE), _N_BINS + 1), dtype=np.int32)
+    chord, median = np.empty(graph.n_edges, dtype=np.float32), np.empty(len(count))
+    tile = _tiles(graph.map.position, width, across)
+    _steady(graph.map.normals, tile, graph.tail, graph.head, limit, least, count, chord, median, out)
     return out
 
 
@@ -131,23 +134,31 @@ def _similar(normals, tail, head, cosine, out):
         out[e] = dot > cosine
 
 
+def _tiles(position: np.ndarray, width: int, across: int) -> np.ndarray:
+    """(n_pixels,) int32 tile of each pixel, numbered row by row."""
+    row = position // np.int32(width)
+    column = position - row * np.int32(width)
+    return row // np.int32(_TILE) * np.int32(across) + column // np.int32(_TILE)
+
+
 @kernel
-def _steady(normals, position, width, across, tail, head, limit, least, median, out):
-    """Chords between unit normals stand for angles; medians come from a histogram of each tile."""
-    n_bins = 32
+def _steady(normals, tile, tail, head, limit, least, count, chord, median, out):
+    """Chords between unit normals stand for angles; medians come from `count`, a histogram of each tile.
+
+    Working memory comes from outside: arrays made in here, like sums over them, would take longer to compile.
+    """
+    n_bins = _N_BINS
     scale = n_bins * _UNUSUAL / limit
-    count = np.zeros((len(median), n_bins + 1), dtype=np.int32)
-    chord = np.empty(len(tail), dtype=np.float32)
-    tile = np.empty(len(position), dtype=np.int32)
-    for i in range(len(position)):
-        tile[i] = (position[i] // width // _TILE) * across + position[i] % width // _TILE
     for e in range(len(tail)):
         a, b = tail[e], head[e]
         x, y, z = normals[a, 0] - normals[b, 0], normals[a, 1] - normals[b, 1], normals[a, 2] - normals[b, 2]
         chord[e] = np.sqrt(x * x + y * y + z * z)
         count[tile[a], min(n_bins, int(chord[e] * scale))] += 1
     for t in range(len(median)):
-        left = count[t].sum() // 2
+        left = 0
+        for k in range(n_bins + 1):
+            left += count[t, k]
+        left //= 2
         k = 0
         while k < n_bins and left >= count[t, k]:
             left -= count[t, k]

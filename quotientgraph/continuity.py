@@ -88,7 +88,7 @@ class PlanarJumps:
         return planar(self.graph).astype(dtype or np.float64, copy=False)
 
 
-@kernel(parallel=True)
+@kernel(parallel=True, parallel_from=2**19)
 def _planar(normals, position, x, y, tail, head, central, at, limit, out):
     width = x.shape[1]
     for e in prange(len(out)):
@@ -109,7 +109,7 @@ def _planar(normals, position, x, y, tail, head, central, at, limit, out):
         out[e] = jump if -limit < jump < limit else 0.0
 
 
-@kernel(parallel=True)
+@kernel(parallel=True, parallel_from=2**19)
 def _bini(normals, position, x, y, tail, head, central, out):
     width = x.shape[1]
     for e in prange(out.shape[1]):

@@ -28,10 +28,12 @@ from solvers.arrays import array_namespace, sums, to_device
 from solvers.jit import kernel, prange
 from solvers.system import Pattern
 
+from .pairsums import add_pairs, edge_blocks
 from .quotient import QuotientGraph
 
 SHARPNESS = 2.0  # k of the bilateral sigmoid
 INSIDE = 0.1  # how much a residual counts within the slack of its edge
+_FEW_EDGES = 10_000  # up to which array expressions take a millisecond, and the kernel would have to be compiled first
 SOFT, HARD, NONE = 0, 1, 2
 KINDS = {"soft": SOFT, "hard": HARD, "none": NONE}
 
@@ -225,30 +227,23 @@ def pair_terms(cut: CutEdges, shift: Any, bilateral: bool, outliers: Outliers) -
     bilateral : bool
         Bilateral weights if true, else uniform.
     """
-    if array_namespace(shift) is not np:
-        return pair_terms_over(array_namespace(shift), cut, shift, bilateral, outliers)
-    out = np.empty((3, cut.pattern.n_pairs))
-    _pair_terms(
-        cut.pattern.tail,
-        cut.pattern.head,
-        cut.start,
-        cut.difference,
-        cut.residual,
-        cut.residual_back,
-        cut.beyond,
-        cut.beyond_component,
-        cut.gamma_squared,
-        cut.unit,
-        np.zeros((2, 0)) if cut.slack is None else cut.slack,
-        shift,
-        bilateral,
-        KINDS[outliers.kind],
-        outliers.upper,
-        outliers.centre,
-        outliers.power,
-        cut.residual is not cut.residual_back,
-        out,
-    )
+    xp = array_namespace(shift)
+    if xp is not np or len(cut.number) <= _FEW_EDGES:
+        return pair_terms_over(xp, cut, shift, bilateral, outliers)
+    return pair_terms_by_kernel(cut, shift, bilateral, outliers)
+
+
+def pair_terms_by_kernel(cut: CutEdges, shift: np.ndarray, bilateral: bool, outliers: Outliers) -> np.ndarray:
+    """`pair_terms` in one pass over the edges, on the CPU."""
+    out = np.zeros((3, cut.pattern.n_pairs))
+    one_sided = cut.residual is not cut.residual_back
+    add_pairs(
+        edge_blocks(cut.start), cut.pattern.tail, cut.pattern.head, cut.start, cut.difference,
+        np.stack([cut.residual, cut.residual_back]) if one_sided else cut.residual[None],
+        cut.beyond, cut.beyond_component, cut.gamma_squared, cut.unit,
+        np.zeros((2, 0)) if cut.slack is None else cut.slack, shift, bilateral, INSIDE,
+        KINDS[outliers.kind], outliers.upper, outliers.centre, outliers.power, out,
+    )  # fmt: skip
     return out if cut.share is None else out * cut.share
 
 
@@ -280,14 +275,14 @@ def _sigmoid(x: Any, xp: Any) -> Any:
     return xp.where(x >= 0, 1 / (1 + small), small / (1 + small))
 
 
-@kernel
+@kernel(parallel=True, parallel_from=2**19)
 def _gather(
     tail, head, index, position, labels, number, potential, jump, gamma, scale,
     difference, residual, residual_back, beyond, component, gamma_squared, unit,
 ):  # fmt: skip
     """The fields of `CutEdges`, each edge turned so that its tail lies in the component of the smaller number."""
     height, width = index.shape
-    for k in range(len(number)):
+    for k in prange(len(number)):
         e = number[k]
         turned = labels[tail[e]] > labels[head[e]]
         a, b = (head[e], tail[e]) if turned else (tail[e], head[e])
@@ -305,49 +300,3 @@ def _gather(
             gamma_squared[side, k] = gamma[here]
             beyond[side, k] = potential[other] - potential[here] if other >= 0 else 0.0
             component[side, k] = labels[other] if other >= 0 else -1
-
-
-@kernel(parallel=True)
-def _pair_terms(
-    tail, head, start, difference, residual, residual_back, beyond, beyond_component, gamma_squared, unit,
-    slack, shift, bilateral, kind, upper, centre, power, one_sided, out,
-):  # fmt: skip
-    """One pass over the cut edges, a pair at a time; arguments as in `CutEdges` and `pair_terms`."""
-    for p in prange(len(tail)):
-        i, j = tail[p], head[p]
-        step = shift[i] - shift[j]
-        w_sum, flow, curve = 0.0, 0.0, 0.0
-        for e in range(start[p], start[p + 1]):
-            between = (difference[e] + step) ** 2
-            outlier = 1.0
-            for side in range(2):
-                chi = (residual[e] if side == 0 else residual_back[e]) + step
-                if side == 0 or one_sided:
-                    size = abs(chi)
-                    share = 1.0
-                    if slack.shape[1] > 0:
-                        gap = max(0.0, slack[0, e] - chi, chi - slack[1, e])
-                        share = INSIDE + (1.0 - INSIDE) * gap / max(size, 1e-300)
-                        size = gap
-                    size *= unit[e]
-                    outlier = share
-                    if kind == 0:
-                        outlier /= 1.0 + (size / centre) ** power
-                    elif kind == 1 and size >= upper:
-                        outlier = 0.0
-                w = outlier
-                if bilateral:
-                    gamma = gamma_squared[side, e]
-                    c = beyond_component[side, e]
-                    if c >= 0:
-                        away = beyond[side, e] + shift[c] - (shift[i] if side == 0 else shift[j])
-                        x = 2.0 * gamma * (away * away - between)
-                        w *= gamma / (1.0 + np.exp(-x)) if x > -700.0 else 0.0
-                    else:
-                        w *= 0.5 * gamma
-                w_sum += w
-                flow -= w * chi
-                curve += w * chi * chi
-        out[0, p] = w_sum
-        out[1, p] = flow
-        out[2, p] = curve

@@ -48,9 +48,9 @@ def fill(graph: QuotientGraph, solver: Any = "auto", filling: str = "induced") -
     components share an unknown, so one block-diagonal system holds them all.
     """
     pixels, labels = graph.pixels, graph.labels
-    x, rhs = np.empty(pixels.n_pixels), np.zeros(pixels.n_pixels)
+    rhs = np.zeros(pixels.n_pixels)
     weight, jump = _equations(graph, filling)
-    _integrate_trees(pixels.tail, pixels.head, weight, jump, x)
+    x = _along_trees(pixels.n_pixels, pixels.tail, pixels.head, weight, jump)
     energy, worst = _mismatch(pixels.tail, pixels.head, weight, jump, x, rhs)
     converged, iterations = True, 0
     if worst <= 1e-13:  # the tree is a solution, to rounding
@@ -98,8 +98,7 @@ def hidden_jumps(graph: QuotientGraph, weight: np.ndarray, jump: np.ndarray) -> 
         return doubtful
     parts = connected_components(pixels.n_pixels, pixels.tail[steady], pixels.head[steady])
     tail, head = pixels.tail[doubtful], pixels.head[doubtful]
-    x = np.empty(pixels.n_pixels)
-    _integrate_trees(pixels.tail, pixels.head, np.where(steady, weight, 0), jump, x)
+    x = _along_trees(pixels.n_pixels, pixels.tail, pixels.head, np.where(steady, weight, 0), jump)
     focal = np.broadcast_to(pixels.focal, pixels.n_pixels)[tail]
     gap = np.abs(x[tail] - x[head] - jump[doubtful]) * focal
     apart = np.flatnonzero((parts[tail] == parts[head]) & (gap > _GAP))
@@ -110,15 +109,19 @@ def hidden_jumps(graph: QuotientGraph, weight: np.ndarray, jump: np.ndarray) -> 
     return doubtful[apart[widest[chain] > _SURE_GAP]]
 
 
-@kernel
-def _integrate_trees(tail, head, weight, jump, x):
-    """Add up the jumps along a spanning tree of every connected piece, from its first node.
+def _along_trees(n: int, tail: np.ndarray, head: np.ndarray, weight: np.ndarray, jump: np.ndarray) -> np.ndarray:
+    """(n,) jumps added up along a spanning tree of every connected piece, from its first node."""
+    x = np.zeros(n)
+    _integrate_trees(tail, head, weight, jump, np.arange(n, dtype=np.int32), x)
+    return x
 
-    Union-find in which every node knows its offset to its parent; parents come before their children.
+
+@kernel
+def _integrate_trees(tail, head, weight, jump, parent, x):
+    """Union-find in which every node knows its offset to its parent; parents come before their children.
+
+    On entry every node is its own parent, and x is zero.
     """
-    n = len(x)
-    parent = np.arange(n, dtype=np.int32)
-    x[:] = 0.0
     for e in range(len(tail)):
         if weight[e] > 0:
             a, b = tail[e], head[e]
@@ -139,7 +142,7 @@ def _integrate_trees(tail, head, weight, jump, x):
             elif b < a:
                 parent[a] = b
                 x[a] = up_b + jump[e] - up_a
-    for i in range(n):
+    for i in range(len(x)):
         if parent[i] != i:
             x[i] += x[parent[i]]
 

@@ -136,7 +136,7 @@ def _nothing_left(mask: ArrayLike | None, counts: np.ndarray) -> str:
     return "normals: no valid pixel is left; all normals are NaN, infinite or zero"
 
 
-@kernel(parallel=True)
+@kernel(parallel=True, parallel_from=2**19)
 def _judge(normals, mask, x, y, axes, reason, per_row):
     """Sort every pixel into valid or a reason why not; count the valid ones of each row."""
     height, width = reason.shape
@@ -165,7 +165,7 @@ def _judge(normals, mask, x, y, axes, reason, per_row):
         per_row[v] = count
 
 
-@kernel(parallel=True)
+@kernel(parallel=True, parallel_from=2**19)
 def _compact(normals, axes, reason, start, index, unit, position):
     """Number the valid pixels and write their unit normals in the OpenCV frame."""
     height, width = reason.shape

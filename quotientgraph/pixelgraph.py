@@ -114,7 +114,7 @@ def _edges_per_row(valid: np.ndarray, steps: np.ndarray) -> np.ndarray:
     return out
 
 
-@kernel(parallel=True)
+@kernel(parallel=True, parallel_from=2**19)
 def _list_edges(index, steps, start, tail, head):
     height, width = index.shape
     for v in prange(height):

@@ -22,6 +22,10 @@ from .jit import kernel, prange
 from .system import Pattern
 
 _GROUP = 4  # unknowns contracted into one, at most
+# Entries of neighbour lists or of vectors. To wake a thread that sleeps takes up to a quarter of a millisecond, in which
+# so many entries can be worked through; and the coarser levels are visited often.
+PARALLEL_FROM = 2**19
+N_BLOCKS = 64  # sums are made in so many parts, whatever the number of threads, so that it does not change them
 
 
 def _block(n: int) -> int:
@@ -67,7 +71,9 @@ class Lists:
 
     def apply(self, x: np.ndarray, out: np.ndarray) -> float:
         """out = L x; returns x·L x."""
-        return apply_lists(self.start, self.neighbour, self.weight, x, out)
+        part = np.zeros(N_BLOCKS)
+        apply_lists(self.start, self.neighbour, self.weight, x, out, part)
+        return float(part.sum())
 
 
 @dataclass(frozen=True)
@@ -136,6 +142,13 @@ class Hierarchy:
         return np.float32(step - overlap * step2 / rho) * first + np.float32(step2) * second
 
 
+def dot(x: np.ndarray, y: np.ndarray) -> float:
+    """x·y in double precision, summed over fixed blocks."""
+    part = np.zeros(N_BLOCKS)
+    _dot(x, y, part)
+    return float(part.sum())
+
+
 def _contracted(graph: Lists, group: np.ndarray, block_start: np.ndarray) -> Lists:
     n_groups, block = int(block_start[-1]), _block(graph.n)
     columns, values = np.empty_like(graph.neighbour), np.empty_like(graph.weight)
@@ -190,7 +203,7 @@ def _list_entries(tail, head, weight, start, neighbour, value, inverse):
         inverse[i] = 1.0 / total if total > 0 else 0.0
 
 
-@kernel(parallel=True)
+@kernel(parallel=True, parallel_from=PARALLEL_FROM)
 def _aggregate(start, neighbour, weight, group, block_start, block, size):
     """Group unknowns with their strongest neighbours inside their block; −1 for those joined to nothing.
 
@@ -200,10 +213,11 @@ def _aggregate(start, neighbour, weight, group, block_start, block, size):
     for b in prange(len(block_start) - 1):
         lo, hi = b * block, min(n, (b + 1) * block)
         room = np.empty(hi - lo, dtype=np.int8)
-        inside = np.zeros(hi - lo, dtype=np.float32)
+        inside = np.empty(hi - lo, dtype=np.float32)
         count = 0
         for i in range(lo, hi):
             group[i] = -1
+            inside[i - lo] = 0
         for i in range(lo, hi):
             if group[i] >= 0 or start[i] == start[i + 1]:
                 continue
@@ -253,7 +267,7 @@ def _aggregate(start, neighbour, weight, group, block_start, block, size):
                 group[i] += block_start[b]
 
 
-@kernel(parallel=True)
+@kernel(parallel=True, parallel_from=PARALLEL_FROM)
 def _gather(start, neighbour, weight, group, block_start, columns, values, count, inverse, block):
     """Sorted neighbour lists of the contracted graph: those of a block lie one after the other from where its rows begin.
 
@@ -263,7 +277,9 @@ def _gather(start, neighbour, weight, group, block_start, columns, values, count
     for b in prange(len(block_start) - 1):
         lo, hi, first = b * block, min(n, (b + 1) * block), block_start[b]
         n_own = block_start[b + 1] - first
-        head = np.full(n_own, -1, dtype=np.int32)  # members of a group as a linked list
+        head = np.empty(n_own, dtype=np.int32)  # members of a group as a linked list
+        for g in range(n_own):
+            head[g] = -1
         after = np.empty(hi - lo, dtype=np.int32)
         for i in range(hi - 1, lo - 1, -1):
             if group[i] >= 0:
@@ -296,7 +312,7 @@ def _gather(start, neighbour, weight, group, block_start, columns, values, count
             inverse[first + g] = np.float32(1) / total if total > 0 else np.float32(0)
 
 
-@kernel(parallel=True)
+@kernel(parallel=True, parallel_from=PARALLEL_FROM)
 def _pack(fine_start, block_start, columns, values, count, start, neighbour, weight, block):
     """Move the lists of each block to their final place."""
     for b in prange(len(block_start) - 1):
@@ -308,7 +324,7 @@ def _pack(fine_start, block_start, columns, values, count, start, neighbour, wei
                 at += 1
 
 
-@kernel(parallel=True)
+@kernel(parallel=True, parallel_from=PARALLEL_FROM)
 def _smooth_and_restrict(start, neighbour, weight, inverse, r, group, z, coarse, block):
     """z: one Gauss-Seidel sweep from zero; coarse: its residual r − L z added up over the groups.
 
@@ -343,7 +359,7 @@ def _smooth_and_restrict(start, neighbour, weight, inverse, r, group, z, coarse,
                 coarse[group[i]] += left
 
 
-@kernel(parallel=True)
+@kernel(parallel=True, parallel_from=PARALLEL_FROM)
 def _correct_and_smooth(start, neighbour, weight, inverse, r, group, correction, z, block):
     """Add the coarse correction to z, then one backward Gauss-Seidel sweep; other blocks count as they were."""
     n = len(z)
@@ -363,12 +379,10 @@ def _correct_and_smooth(start, neighbour, weight, inverse, r, group, correction,
             z[i] = total * inverse[i]
 
 
-@kernel(parallel=True)
-def apply_lists(start, neighbour, weight, x, out):
-    """out = L x, with differences, so that constants vanish exactly; returns x·L x, summed over fixed blocks."""
-    n = len(x)
-    n_blocks = min(64, n)
-    part = np.zeros(64)
+@kernel(parallel=True, parallel_from=PARALLEL_FROM)
+def apply_lists(start, neighbour, weight, x, out, part):
+    """out = L x, with differences, so that constants vanish exactly; part: x·L x over each of some blocks."""
+    n, n_blocks = len(x), len(part)
     for b in prange(n_blocks):
         s = 0.0
         for i in range(b * n // n_blocks, (b + 1) * n // n_blocks):
@@ -378,18 +392,13 @@ def apply_lists(start, neighbour, weight, x, out):
             out[i] = total
             s += total * x[i]
         part[b] = s
-    return part.sum()
 
 
-@kernel(parallel=True)
-def dot(x, y):
-    """x·y in double precision, summed over fixed blocks."""
-    n = len(x)
-    n_blocks = min(64, n)
-    part = np.zeros(64)
+@kernel(parallel=True, parallel_from=PARALLEL_FROM)
+def _dot(x, y, part):
+    n, n_blocks = len(x), len(part)
     for b in prange(n_blocks):
         s = 0.0
         for i in range(b * n // n_blocks, (b + 1) * n // n_blocks):
             s += x[i] * y[i]
         part[b] = s
-    return part.sum()

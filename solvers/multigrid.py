@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .hierarchy import Hierarchy, Lists, dot
+from .hierarchy import N_BLOCKS, PARALLEL_FROM, Hierarchy, Lists, dot
 from .jit import kernel, prange
 from .options import IterativeOptions
 from .system import LaplacianSystem, Solution
@@ -79,7 +79,9 @@ class Multigrid(IterativeOptions):
             beta = -alpha * dot(q, z) / rz if iteration > 1 else 0.0
             _combine(p, z, beta)
             alpha = new_rz / graph.apply(p, q)
-            rr = _advance(x, r, p, q, alpha)
+            part = np.zeros(N_BLOCKS)
+            _advance(x, r, p, q, alpha, part)
+            rr = float(part.sum())
             rz = new_rz
             energy -= alpha * new_rz
             if np.sqrt(rr) <= self.rtol * size:
@@ -87,18 +89,16 @@ class Multigrid(IterativeOptions):
         return self.maxiter, float(np.sqrt(rr) / size), False
 
 
-@kernel(parallel=True)
+@kernel(parallel=True, parallel_from=PARALLEL_FROM)
 def _combine(p, z, beta):
     for i in prange(len(p)):
         p[i] = z[i] + beta * p[i]
 
 
-@kernel(parallel=True)
-def _advance(x, r, p, q, alpha):
-    """x += αp, r −= αq; returns r·r, summed over fixed blocks."""
-    n = len(x)
-    n_blocks = min(64, n)
-    part = np.zeros(64)
+@kernel(parallel=True, parallel_from=PARALLEL_FROM)
+def _advance(x, r, p, q, alpha, part):
+    """x += αp, r −= αq; part: r·r over each of some blocks."""
+    n, n_blocks = len(x), len(part)
     for b in prange(n_blocks):
         s = 0.0
         for i in range(b * n // n_blocks, (b + 1) * n // n_blocks):
@@ -106,4 +106,3 @@ def _advance(x, r, p, q, alpha):
             r[i] -= alpha * q[i]
             s += r[i] * r[i]
         part[b] = s
-    return part.sum()

@@ -27,6 +27,9 @@ import numpy as np
 from .arrays import array_namespace, csr_matrix, norm, sums, to_device
 from .jit import kernel, prange
 
+# Up to so many, array expressions are as quick as a kernel, which would have to be compiled first.
+_FEW_PAIRS, _FEW_EDGES = 1024, 10_000
+
 
 @dataclass(frozen=True)
 class Pattern:
@@ -222,11 +225,13 @@ class LaplacianSystem:
     def apply(self, x: np.ndarray) -> np.ndarray:
         """L x."""
         p = self.pattern
-        if array_namespace(self.weight) is not np:
+        if array_namespace(self.weight) is np:
+            x = np.ravel(x).astype(np.float64, copy=False)
+        if array_namespace(self.weight) is not np or p.n_pairs <= _FEW_PAIRS:
             flow = self.weight * (x[p.tail] - x[p.head])
             return sums(p.tail, flow, p.n) - sums(p.head, flow, p.n)
         out = np.empty(self.n)
-        apply_laplacian(*p.adjacency, self.weight, np.ravel(x).astype(np.float64, copy=False), out)
+        apply_laplacian(*p.adjacency, self.weight, x, out)
         return out
 
     @cached_property
@@ -335,11 +340,11 @@ def adjacency(n: int, tail: np.ndarray, head: np.ndarray) -> tuple[np.ndarray, n
 def group_edges(n: int, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
     """Order (n_edges,) int32 that sorts edges by their unordered pair, keeping the order of parallel edges."""
     xp = array_namespace(tail)
-    if xp is not np:
-        return xp.argsort(xp.minimum(tail, head).astype(np.int64) * n + xp.maximum(tail, head))
+    if xp is not np or len(tail) <= _FEW_EDGES:
+        key = xp.minimum(tail, head).astype(np.int64) * n + xp.maximum(tail, head)
+        return xp.argsort(key, kind="stable").astype(np.int32)
     order = np.empty(len(tail), dtype=np.int32)
-    if len(tail):
-        _group_edges(n, tail, head, order)
+    _group_edges(n, tail, head, order)
     return order
 
 
@@ -402,7 +407,7 @@ def _csr_structure(n: int, start: np.ndarray, neighbour: np.ndarray, pair: np.nd
     return start + np.arange(n + 1, dtype=start.dtype), column, np.insert(pair, diagonal, len(pair) // 2)
 
 
-@kernel(parallel=True)
+@kernel(parallel=True, parallel_from=2**18)
 def apply_laplacian(start, neighbour, pair, weight, x, out):
     """out = L x, a row at a time."""
     for i in prange(len(out)):

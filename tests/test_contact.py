@@ -7,7 +7,14 @@ import pytest
 
 from quotientgraph import QuotientGraph, integrate, scenes
 from quotientgraph.contact import confidence, crease_slack, evidence, gaps, residual_range, support
-from quotientgraph.discontinuity import REFERENCE_FOCAL, CutEdges, Outliers, pair_terms, pair_terms_over
+from quotientgraph.discontinuity import (
+    REFERENCE_FOCAL,
+    CutEdges,
+    Outliers,
+    pair_terms,
+    pair_terms_by_kernel,
+    pair_terms_over,
+)
 from quotientgraph.filling import fill
 
 FLIGHT = {"perspective": ("stairs", {"view": "front"}), "orthographic": ("stairs", {"view": "side"})}
@@ -74,7 +81,7 @@ def test_slack_bodies_agree(true_stairs):
     for outliers in (Outliers(), Outliers("hard"), Outliers("none")):
         for bilateral in (False, True):
             loose = replace(cut, slack=slack)
-            terms = pair_terms(loose, shift, bilateral, outliers)
+            terms = pair_terms_by_kernel(loose, shift, bilateral, outliers)
             np.testing.assert_allclose(terms, pair_terms_over(np, loose, shift, bilateral, outliers), rtol=1e-9)
             none = replace(cut, slack=np.zeros_like(slack))
             np.testing.assert_allclose(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from quotientgraph.continuity import bini
-from quotientgraph.discontinuity import KINDS, CutEdges, Outliers, pair_terms, pair_terms_over
+from quotientgraph.discontinuity import KINDS, CutEdges, Outliers, pair_terms, pair_terms_by_kernel, pair_terms_over
 from quotientgraph.quotient import QuotientGraph
 
 
@@ -51,7 +51,7 @@ def test_weights_are_their_formulas(kind, bilateral, sides, noisy_graph):
     outliers = Outliers(kind, lower=1e-5, upper=4e-4)
     cut = CutEdges.from_graph(graph, potential)
     expected = plainly(graph, potential + shift[graph.labels], bilateral, outliers)
-    np.testing.assert_allclose(pair_terms(cut, shift, bilateral, outliers), expected, rtol=1e-9, atol=1e-13)
+    np.testing.assert_allclose(pair_terms_by_kernel(cut, shift, bilateral, outliers), expected, rtol=1e-9, atol=1e-13)
     np.testing.assert_allclose(pair_terms_over(np, cut, shift, bilateral, outliers), expected, rtol=1e-9, atol=1e-13)
 
 
@@ -97,9 +97,12 @@ def test_extreme_potentials_do_not_overflow(noisy_graph):
     cut = CutEdges.from_graph(graph, graph.filled())
     shift = np.random.default_rng(3).normal(0, 1e6, graph.n_components)
     with np.errstate(all="raise", under="ignore"):
-        terms = pair_terms(cut, shift, True, Outliers("soft"))
-    assert np.isfinite(terms).all()
-    assert (terms[0] >= 0).all()
+        for terms in (
+            pair_terms(cut, shift, True, Outliers("soft")),
+            pair_terms_by_kernel(cut, shift, True, Outliers("soft")),
+        ):
+            assert np.isfinite(terms).all()
+            assert (terms[0] >= 0).all()
 
 
 @pytest.mark.parametrize(

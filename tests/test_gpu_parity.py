@@ -15,7 +15,7 @@ import solvers
 from quotientgraph import QuotientGraph, scenes
 from quotientgraph.components import least_residual_edges
 from quotientgraph.continuity import bini
-from quotientgraph.discontinuity import CutEdges, Outliers, pair_terms, pair_terms_over
+from quotientgraph.discontinuity import CutEdges, Outliers, pair_terms, pair_terms_by_kernel, pair_terms_over
 from solvers.cupy_cg import PRECONDITIONERS, CupyCG
 
 FUNCTIONS = [
@@ -275,7 +275,7 @@ def test_the_kernel_is_the_expressions(kind, bilateral, continuity):
     graph = graph_of("room", **({} if continuity is None else {"continuity": continuity}))
     cut = CutEdges.from_graph(graph, graph.filled())
     shift = np.random.default_rng(1).normal(0, 1e-3, graph.n_components)
-    terms = pair_terms(cut, shift, bilateral, Outliers(kind))
+    terms = pair_terms_by_kernel(cut, shift, bilateral, Outliers(kind))
     np.testing.assert_allclose(pair_terms_over(np, cut, shift, bilateral, Outliers(kind)), terms, rtol=1e-9, atol=1e-13)
 
 

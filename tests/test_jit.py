@@ -71,6 +71,24 @@ def test_kernels_call_each_other():
     assert _squares.options == {"parallel": True}
 
 
+@kernel(parallel=True, parallel_from=10)
+def _halves(values, out):
+    for i in prange(len(out)):
+        out[i] = values[i] / 2
+
+
+def test_little_work_is_done_in_serial():
+    """Below `parallel_from` entries the serial form runs and nothing else is compiled; the results are the same."""
+    few, many = np.empty(9), np.empty(10)
+    _halves(np.arange(9.0), few)
+    assert _halves._compiled is None
+    assert _halves._serial is not None
+    _halves(np.arange(10.0), many)
+    assert _halves._compiled.targetoptions["parallel"]
+    assert not _halves._serial.targetoptions["parallel"]
+    np.testing.assert_array_equal(few, many[:9])
+
+
 def test_without_a_place_for_the_cache_kernels_still_compile():
     """Numba refuses `cache=True` for code that has no file beside which to cache; the kernel compiles without it."""
     import numba

@@ -137,6 +137,8 @@ _RUN = """
 import sys
 import numpy as np
 from quotientgraph import integrate, scenes
+from solvers.jit import Kernel
+Kernel.__call__ = lambda self, *args: self.compiled()(*args)  # in parallel, however little there is to do
 scene = scenes.make("room", shape=(100, 120)).with_noise(1.0)
 out = []
 for angle, settings in ((3.5, {}), (2.0, {"merge_every": 4, "max_iterations": 12}), (180.0, {}), (None, {})):

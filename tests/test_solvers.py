@@ -9,12 +9,15 @@ import pytest
 import solvers
 from solvers import bench, registry
 from solvers.cupy_cg import CupyCG
+from solvers.direct import Direct
 from solvers.multigrid import Multigrid
 
-# What the registry offers here, the GPU's body on numpy, and multigrid forced to use its levels.
+# What the registry offers here, the GPU's body on numpy, both kinds of factor, and multigrid forced to use its levels.
 BACKENDS = {
     "auto": lambda: solvers.get("auto"),
     "direct": lambda: solvers.get("direct"),
+    "direct, sparse": lambda: Direct(dense_up_to=0),
+    "direct, dense": lambda: Direct(dense_up_to=1000),
     "multigrid": lambda: solvers.get("multigrid"),
     "multigrid, deep": lambda: Multigrid(coarsest=20),
     "numba": lambda: solvers.get("numba"),

@@ -49,6 +49,8 @@ def run(args: argparse.Namespace, groups: Plan) -> list[str]:
     for name, some in groups:
         own = [journal.records[key] for key in dict.fromkeys(job.key for job in some)]
         sys.stdout.write(_report(name, own, args.out, colour) + "\n\n")
+        for path in _drawn(name, own, args.out):
+            sys.stdout.write(f"{path}\n")
     _write_all(args.out, records)
     if args.plots:
         from .plots import draw_all
@@ -139,6 +141,16 @@ def _report(name: str, records: list[Record], out: Path, colour: bool) -> str:
     (out / f"table-{name}.csv").write_text(show.to_csv(entries))
     text[0] = show.grid(entries, colour)
     return "\n\n".join(part for part in [table.title, *text] if part)
+
+
+def _drawn(name: str, records: list[Record], out: Path) -> list[Path]:
+    """The plots of a table; without matplotlib none, which is said."""
+    draw = TABLES[name].draw if name else None
+    try:
+        return draw(records, out) if draw else []
+    except ValueError as error:
+        sys.stderr.write(f"bench: {error}\n")
+        return []
 
 
 def _long_table(records: list[Record], out: Path) -> str:

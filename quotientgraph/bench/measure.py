@@ -173,19 +173,24 @@ def _plain(value: Any) -> Any:
 
 
 _warm: set[str] = set()
+_LARGE = 100_000  # pixels
 
 
 def _warm_up(job: Job) -> None:
-    """Compile what the method needs, on a scene large enough to reach all of it."""
-    kind = json.dumps([job.method, {k: v for k, v in job.settings.items() if isinstance(v, str)}], sort_keys=True)
+    """Compile what the method needs, on scenes large enough to reach all of it."""
+    # From here on kernels use their parallel forms; see `solvers.jit`.
+    large = job.case.maps.normals[..., 0].size > _LARGE
+    kind = json.dumps(
+        [job.method, large, {k: v for k, v in job.settings.items() if isinstance(v, str)}], sort_keys=True
+    )
     if kind in _warm:
         return
     _warm.add(kind)
     settings = dict(job.settings)
     if "max_iterations" in settings or "max_iterations" in inspect.signature(METHODS[job.method].run).parameters:
         settings["max_iterations"] = min(settings.get("max_iterations", 7), 7)
-    for shape in ("24x32", "72x96"):
-        small = Case("warm-up", f"scene:boxes?shape={shape}")
+    for scene in ("boxes?shape=24x32", "boxes?shape=72x96", *(["occlusions?shape=416x512"] if large else [])):
+        small = Case("warm-up", f"scene:{scene}", "opencv")
         with contextlib.suppress(Exception):  # what is wrong with the method shows in the run that counts
             integrate(Job(small, job.method, settings), small.maps)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from pathlib import Path
 from typing import Any
 
 from .cases import Case
@@ -85,12 +86,15 @@ class Table:
         From the cases at hand to the jobs whose records it needs; cases it has no use for give none.
     entries : callable
         From those records to its entries.
+    draw : callable, optional
+        Writes the plots that belong to it into a folder and returns their paths.
     """
 
     title: str
     jobs: Callable[[list[Case]], list[Job]]
     entries: Callable[[list[Record]], list[Entry]]
     note: str = ""
+    draw: Callable[[list[Record], Path], list[Path]] | None = None
 
 
 TABLES: dict[str, Table] = {}

@@ -1,0 +1,157 @@
+"""How much work is done, counted instead of timed: what grows here makes everything slower, on any machine.
+
+The bounds are what was counted when they were written, and a tenth more.
+"""
+
+import tracemalloc
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import quotientgraph.quotient
+import solvers
+from quotientgraph import QuotientGraph, filling, integrate, scenes
+from solvers.cholesky import analyse
+from solvers.hierarchy import Hierarchy, Lists
+from solvers.jit import Kernel
+
+
+def graph_of(name, shape, **settings):
+    scene = scenes.make(name, shape=shape)
+    return QuotientGraph.from_normals(scene.normals, scene.mask, scene.camera, "opencv", **settings)
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    """A scene with many components, and their graph."""
+    return graph_of("occlusions", (160, 200), angle=2.0)
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """Counts the calls of every kernel, and the entries that the largest arguments of all calls have."""
+    count = Counter()
+    call = Kernel.__call__
+
+    def counted(self, *args):
+        count[self.__name__] += 1
+        count["entries"] += max(np.size(a) for a in args)
+        return call(self, *args)
+
+    monkeypatch.setattr(Kernel, "__call__", counted)
+    return count
+
+
+def grid_pattern(height, width, diagonal=True):
+    """Pixels joined to their four or eight neighbours."""
+    node = np.arange(height * width, dtype=np.int32).reshape(height, width)
+    steps = [(node[:, :-1], node[:, 1:]), (node[:-1], node[1:])]
+    if diagonal:
+        steps += [(node[:-1, :-1], node[1:, 1:]), (node[:-1, 1:], node[1:, :-1])]
+    tail, head = (np.concatenate([step[i].ravel() for step in steps]) for i in range(2))
+    return solvers.Pattern.from_edges(height * width, tail, head)[0]
+
+
+# Factorisation -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("side", "entries", "work"), [(40, 14.4, 410), (120, 23.8, 1830)])
+def test_the_ordering_fills_in_little(side, entries, work):
+    """Non-zeros of the factor and multiplications, both per unknown, of a grid of four neighbours."""
+    a = analyse(grid_pattern(side, side, diagonal=False))
+    count = np.diff(a.start)
+    assert a.n_nonzeros / side**2 < entries
+    assert np.sum(count.astype(float) ** 2) / side**2 < work
+
+
+def test_the_ordering_of_a_quotient_graph(crowd):
+    """Components have some six neighbours, a few have hundreds; these come last and cost little."""
+    tail, head = crowd.tail, crowd.head
+    pattern = solvers.Pattern.from_edges(crowd.n_components, tail, head)[0]
+    a = analyse(pattern)
+    assert a.n_nonzeros < 5 * pattern.n_pairs
+    assert a.n_updates < 0.27 * a.n_nonzeros  # working memory, beside the factor
+    assert len(a.front) < 0.64 * pattern.n  # columns are eliminated together
+
+
+def test_a_pattern_is_analysed_once(crowd, calls):
+    """Ordering and pattern are found once for each level; an iteration makes one pass over the edges and one factor."""
+    result = crowd.optimize(max_iterations=11, merge_every=5)
+    levels, iterations = len(result.levels), len(result.history)
+    assert iterations == 11
+    assert 1 < levels < iterations
+    assert calls["_minimum_degree"] <= levels + 1  # and one for the coarsest level of filling
+    assert calls["_factorise"] <= iterations + 1
+    assert calls["add_pairs"] <= iterations
+    assert calls["_solve"] <= iterations + 8  # the rest is filling
+
+
+# Filling -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(60, 80), (240, 320), (480, 640)])
+def test_filling_takes_as_many_iterations_at_any_size(shape):
+    """Conjugate-gradient iterations; each costs a fixed multiple of the unknowns."""
+    assert 0 < filling.fill(graph_of("bumps", shape)).iterations <= 6
+
+
+def test_multigrid_levels_are_small():
+    """Entries of all levels and of the factor, against those of the finest level; unknowns of the second level."""
+    pattern = grid_pattern(300, 300)
+    weight = np.random.default_rng(0).uniform(0.5, 1, pattern.n_pairs).astype(np.float32)
+    lists = Lists.from_edges(pattern.n, pattern.tail, pattern.head, weight)
+    hierarchy = Hierarchy.from_lists(lists, 4000)
+    assert hierarchy.n_entries < 1.48 * len(lists.neighbour)
+    assert hierarchy.levels[1].n < 0.28 * pattern.n
+
+
+# Passes and memory ---------------------------------------------------------------------------------------------------
+
+
+def test_the_graph_is_made_in_one_pass(calls):
+    """Each stage before filling visits each pixel or each edge once."""
+    graph_of("room", (96, 120), angle=2.0)
+    assert calls.pop("entries") < 25 * 96 * 120
+    assert calls == dict.fromkeys(["_judge", "_compact", "_list_edges", "_planar", "_similar", "_unite", "_number"], 1)
+
+
+def test_entries_visited_by_a_whole_run(calls):
+    """The sizes of what kernels are given, added up over a run without cut edges: some passes over 8 neighbours each."""
+    shape = 240, 320
+    scene = scenes.make("bumps", shape=shape)
+    integrate(scene.normals, scene.mask, scene.camera, "opencv")
+    assert calls["entries"] < 375 * shape[0] * shape[1]
+
+
+def lean(monkeypatch):
+    monkeypatch.setattr(quotientgraph.quotient, "LEAN_EDGES", 0)
+
+
+@pytest.mark.parametrize("settings", [{}, {"merge_every": 3, "max_iterations": 8}])
+def test_lean_results_are_the_same(monkeypatch, settings):
+    """Jumps that are computed when needed give the depth that stored ones give."""
+    scene = scenes.make("occlusions", shape=(96, 120)).with_noise(0.5)
+    depth = []
+    for _ in range(2):
+        result = integrate(scene.normals, scene.mask, scene.camera, "opencv", **settings)
+        depth.append(result.depth)
+        lean(monkeypatch)
+    assert isinstance(result.graph.jump, quotientgraph.continuity.PlanarJumps)
+    np.testing.assert_allclose(depth[1], depth[0], rtol=1e-9)
+
+
+@pytest.mark.parametrize(("name", "most"), [("bumps", 250), ("occlusions", 250)])
+def test_memory_of_a_large_map(monkeypatch, name, most):
+    """Peak bytes a pixel of a megapixel in the lean mode, of all arrays made on the way from normals to depth."""
+    lean(monkeypatch)
+    shape = 1000, 1050
+    scene = scenes.make(name, shape=shape)
+    normals = scene.normals.astype(np.float32)
+    tracemalloc.start()
+    try:
+        integrate(normals, scene.mask, scene.camera, "opencv", angle=2.0, max_iterations=3)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak / (shape[0] * shape[1]) < most
