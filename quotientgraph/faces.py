@@ -227,21 +227,23 @@ def _joined(frames: list[list[_Layer]], same: float) -> list[list[_Layer]]:
 
 
 def _common(frame: list[_Layer], series: list[list[_Layer]], least: int, room: float) -> tuple[int, float]:
-    """The series with which a frame has most offsets in common, and by how much to move it; −1 if too few."""
-    votes = np.array([layer.total() for layer in frame])
-    offset, half = np.array([(layer.offset, layer.half) for layer in frame]).T
-    best, found, by = (least - 1, int(votes.sum())), -1, 0.0
+    """The series with which a frame has most offsets in common, and by how much to move it; −1 if too few.
+
+    Steps of equal height have as many in common one step further; there the lengths of the borders tell.
+    """
+    offset, half, votes = np.array([(layer.offset, layer.half, layer.total()) for layer in frame]).T
+    best, found, by = (least - 1, np.inf), -1, 0.0
     for k, others in enumerate(series):
-        other, loose = np.array([(layer.offset, layer.half) for layer in others]).T
+        other, loose, theirs = np.array([(layer.offset, layer.half, layer.total()) for layer in others]).T
         apart = other - offset[:, None]
         shift = apart.ravel()
         met = np.abs(apart - shift[:, None, None]) < room + half[:, None] + loose
         hits = met.any(axis=2)
-        score = np.stack([hits.sum(axis=1), hits @ votes], axis=1)
-        score[2 * score[:, 1] < votes.sum()] = 0
-        top = np.lexsort(score.T[::-1])[-1]
-        if tuple(score[top]) > best:
-            best, found, by = (int(score[top, 0]), int(score[top, 1])), k, float(shift[top])
+        count = np.where(2 * (hits @ votes) < votes.sum(), 0, hits.sum(axis=1))
+        alike = (met * np.minimum(votes[:, None], theirs)).max(axis=2).sum(axis=1)
+        top = np.lexsort((alike, count))[-1]
+        if (count[top], alike[top]) > best:
+            best, found, by = (count[top], alike[top]), k, float(shift[top])
     return found, by
 
 
