@@ -52,19 +52,13 @@ def factorise(pattern: Pattern, weight: np.ndarray, ground: np.ndarray) -> Facto
     a = analyse(pattern)
     values, pivots = np.empty(a.n_nonzeros), np.empty(pattern.n)
     diagonal = np.bincount(pattern.tail, weight, pattern.n) + np.bincount(pattern.head, weight, pattern.n) + ground
-    room, n_parts = np.append(0, np.cumsum(a.room**2)), len(a.room)
+    room = np.append(0, np.cumsum(a.room**2))
     _factorise(
-        a.schedule, a.part, a.order, a.place, *pattern.adjacency, weight, diagonal, a.front, a.start, a.rows, a.first,
-        a.after, a.offset, room, np.empty(room[-1]), np.empty((n_parts, pattern.n), dtype=np.int32),
-        np.empty((n_parts, a.room.max(initial=0)), dtype=np.int32), np.empty(a.n_updates), values, pivots,
+        a.schedule, a.part, weight, diagonal[a.order], a.front, a.start, a.first, a.after, a.offset,
+        a.entry_start, a.entry_at, a.entry_pair, a.taken_start, a.taken_at,
+        room, np.empty(room[-1]), np.empty(a.n_updates), values, pivots,
     )  # fmt: skip
     return Factor(a, values, pivots)
-
-
-@kernel(fastmath=True)
-def _subtract(target, a, b, c, d, la, lb, lc, ld):
-    for j in range(len(target)):
-        target[j] -= la * a[j] + lb * b[j] + lc * c[j] + ld * d[j]
 
 
 @kernel(fastmath=True)
@@ -81,49 +75,46 @@ def _eliminate(matrix, m, n_columns):
                 for j in range(i, m):
                     matrix[np.uint64(i * m + j)] -= factor * matrix[np.uint64(p * m + j)]
         if n_pivots == 4:
-            ia, ib = 1.0 / matrix[k * m + k], 1.0 / matrix[(k + 1) * m + k + 1]
-            ic, id = 1.0 / matrix[(k + 2) * m + k + 2], 1.0 / matrix[(k + 3) * m + k + 3]
+            a, b, c, d = k * m, (k + 1) * m, (k + 2) * m, (k + 3) * m
+            ia, ib, ic, id = (
+                1.0 / matrix[a + k],
+                1.0 / matrix[b + k + 1],
+                1.0 / matrix[c + k + 2],
+                1.0 / matrix[d + k + 3],
+            )
             for i in range(k + 4, m):
-                a, b = matrix[k * m + i : k * m + m], matrix[(k + 1) * m + i : (k + 1) * m + m]
-                c, d = matrix[(k + 2) * m + i : (k + 2) * m + m], matrix[(k + 3) * m + i : (k + 3) * m + m]
-                _subtract(matrix[i * m + i : i * m + m], a, b, c, d, a[0] * ia, b[0] * ib, c[0] * ic, d[0] * id)
+                la, lb, lc, ld = matrix[a + i] * ia, matrix[b + i] * ib, matrix[c + i] * ic, matrix[d + i] * id
+                for j in range(i, m):
+                    matrix[np.uint64(i * m + j)] -= (
+                        la * matrix[np.uint64(a + j)] + lb * matrix[np.uint64(b + j)]
+                        + lc * matrix[np.uint64(c + j)] + ld * matrix[np.uint64(d + j)]
+                    )  # fmt: skip
         k += n_pivots
 
 
 @kernel
 def _factor_fronts(
-    todo, order, place, near_start, neighbour, pair, weight, diagonal, front, start, rows, first, after, offset,
-    matrix, local, spot, updates, values, pivots,
+    todo, weight, diagonal, front, start, first, after, offset, entry_start, entry_at, entry_pair, taken_start, taken_at,
+    matrix, updates, values, pivots,
 ):  # fmt: skip
-    """Fill, eliminate and store the fronts `todo`; `matrix`, `local`, `spot` are working memory."""
+    """Fill, eliminate and store the fronts `todo`; `matrix` is working memory."""
     for s in todo:
         begin, n_columns = front[s], front[s + 1] - front[s]
         m = start[begin + 1] - start[begin] + 1
-        listed = start[begin] - 1  # rows[listed + i] is the i-th row, for i > 0
         for i in range(m):
             for j in range(i, m):
                 matrix[np.uint64(i * m + j)] = 0.0
-        local[begin] = 0
-        for i in range(1, m):
-            local[rows[listed + i]] = i
         for i in range(n_columns):
-            unknown = order[begin + i]
-            matrix[i * m + i] = diagonal[unknown]
-            for e in range(near_start[unknown], near_start[unknown + 1]):
-                j = place[neighbour[e]]
-                if j > begin + i:
-                    matrix[i * m + local[j]] -= weight[pair[e]]
+            matrix[i * m + i] = diagonal[begin + i]
+        for e in range(entry_start[s], entry_start[s + 1]):
+            matrix[np.uint32(entry_at[e])] -= weight[np.uint32(entry_pair[e])]
         c = first[s]
         while c >= 0:
-            n_left = start[front[c + 1]] - start[front[c + 1] - 1]
-            left = start[front[c + 1] - 1]
             at = offset[c]
-            for i in range(n_left):
-                spot[i] = local[rows[left + i]]
-            for i in range(n_left):
-                row = spot[i] * m
-                for j in range(i, n_left):
-                    matrix[np.uint64(row + spot[j])] += updates[np.uint64(at)]
+            for p in range(taken_start[c], taken_start[c + 1]):
+                row = taken_at[p] * m
+                for q in range(p, taken_start[c + 1]):
+                    matrix[np.uint64(row + taken_at[np.uint64(q)])] += updates[np.uint64(at)]
                     at += 1
             c = after[c]
         _eliminate(matrix, m, n_columns)
@@ -142,18 +133,18 @@ def _factor_fronts(
 
 @kernel(parallel=True, parallel_from=2**17)
 def _factorise(
-    schedule, part, order, place, near_start, neighbour, pair, weight, diagonal, front, start, rows, first, after, offset,
-    room, matrix, local, spot, updates, values, pivots,
+    schedule, part, weight, diagonal, front, start, first, after, offset, entry_start, entry_at, entry_pair, taken_start,
+    taken_at, room, matrix, updates, values, pivots,
 ):  # fmt: skip
     n_parts = len(part) - 2
     for i in prange(n_parts):
         _factor_fronts(
-            schedule[part[i] : part[i + 1]], order, place, near_start, neighbour, pair, weight, diagonal, front, start,
-            rows, first, after, offset, matrix[room[i] : room[i + 1]], local[i], spot[i], updates, values, pivots,
+            schedule[part[i] : part[i + 1]], weight, diagonal, front, start, first, after, offset, entry_start, entry_at,
+            entry_pair, taken_start, taken_at, matrix[room[i] : room[i + 1]], updates, values, pivots,
         )  # fmt: skip
     _factor_fronts(
-        schedule[part[n_parts] :], order, place, near_start, neighbour, pair, weight, diagonal, front, start,
-        rows, first, after, offset, matrix[room[n_parts] :], local[n_parts], spot[n_parts], updates, values, pivots,
+        schedule[part[n_parts] :], weight, diagonal, front, start, first, after, offset, entry_start, entry_at,
+        entry_pair, taken_start, taken_at, matrix[room[n_parts] :], updates, values, pivots,
     )  # fmt: skip
 
 

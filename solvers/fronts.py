@@ -25,8 +25,8 @@ class Analysis:
 
     Attributes
     ----------
-    order, place : (n,) int32
-        Unknowns in the order of elimination, and the place of each unknown in it.
+    order : (n,) int32
+        Unknowns in the order of elimination.
     start : (n + 1,) int64
         Columns of L: rows start[j]:start[j+1] of `rows`, increasing.
     rows : (nnz,) int32
@@ -43,10 +43,13 @@ class Analysis:
         Rows of the largest front of each part.
     n_updates : int
         Room for all updates that exist at a time.
+    entry_start, entry_at, entry_pair : CSR
+        For each front, where in its matrix, counted row by row, the entries of the system belong, and their pairs.
+    taken_start, taken_at : CSR
+        For each front, which rows of the front that takes its update those of the update are.
     """
 
     order: np.ndarray
-    place: np.ndarray
     start: np.ndarray
     rows: np.ndarray
     front: np.ndarray
@@ -57,28 +60,43 @@ class Analysis:
     part: np.ndarray
     room: np.ndarray
     n_updates: int
+    entry_start: np.ndarray
+    entry_at: np.ndarray
+    entry_pair: np.ndarray
+    taken_start: np.ndarray
+    taken_at: np.ndarray
 
     @classmethod
     def from_pattern(cls, pattern: Pattern) -> Analysis:
         n = pattern.n
-        neighbours = pattern.adjacency[:2]
+        *neighbours, pair = pattern.adjacency
         order = minimum_degree(*neighbours)
         place, parent, count = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32), np.zeros(n, dtype=np.int64)
         seen, spare = np.empty(n, dtype=np.int32), np.empty((3, n), dtype=np.int32)
         place[order] = np.arange(n, dtype=np.int32)
         _elimination_tree(*neighbours, order, place, seen, parent, count)
         # An order in which every subtree is consecutive has the same fill, and fronts are ranges of columns in it.
-        after = np.empty(n, dtype=np.int32)
-        _postorder(parent, count, spare, after)
-        order, count = order[after], count[after]
+        later = np.empty(n, dtype=np.int32)
+        _postorder(parent, count, spare, later)
+        order, count = order[later], count[later]
         place[order] = np.arange(n, dtype=np.int32)
         new = np.empty(n, dtype=np.int32)
-        new[after] = np.arange(n, dtype=np.int32)
-        parent = np.where(parent[after] >= 0, new[parent[after]], np.int32(-1))
+        new[later] = np.arange(n, dtype=np.int32)
+        parent = np.where(parent[later] >= 0, new[parent[later]], np.int32(-1))
         start = np.concatenate([[0], np.cumsum(count)])
         rows = np.empty(start[-1], dtype=np.int32)
         _list_rows(*neighbours, order, place, seen, parent, start[:-1].copy(), rows)
-        return cls(order, place, start, rows, *_fronts(parent, count))
+        shared = front, first, after, *_ = _fronts(parent, count)
+        entry_start, taken_start = np.zeros(len(front), dtype=np.int64), np.zeros(len(front), dtype=np.int64)
+        np.cumsum(count[front[1:] - 1], out=taken_start[1:])
+        entry_at, entry_pair = np.empty(pattern.n_pairs, dtype=np.int32), np.empty(pattern.n_pairs, dtype=np.int32)
+        taken_at = np.empty(taken_start[-1], dtype=np.int32)
+        _relate(
+            *neighbours, pair, order, place, start, rows, front, first, after, seen,
+            entry_start, entry_at, entry_pair, taken_start, taken_at,
+        )  # fmt: skip
+        fields = (order, start, rows, *shared, entry_start, entry_at, entry_pair, taken_start, taken_at)
+        return cls(*fields)
 
     @property
     def n_nonzeros(self) -> int:
@@ -222,3 +240,34 @@ def _stack(above, owner, size, first, after, offset, region, top, height):
             offset[s] = top[region[s]]
             top[region[s]] += size[s]
             height[region[s]] = max(height[region[s]], top[region[s]])
+
+
+@kernel
+def _relate(
+    near_start, neighbour, pair, order, place, start, rows, front, first, after, local,
+    entry_start, entry_at, entry_pair, taken_start, taken_at,
+):  # fmt: skip
+    """What goes where in each front: entries of the system, and updates; `local` is working memory."""
+    n_entries = 0
+    for s in range(len(first)):
+        begin, end = front[s], front[s + 1]
+        listed = start[begin] - 1  # rows[listed + i] is the i-th row, for i > 0
+        m = start[begin + 1] - listed
+        local[begin] = 0
+        for i in range(1, m):
+            local[rows[listed + i]] = i
+        for k in range(begin, end):
+            unknown = order[k]
+            for e in range(near_start[unknown], near_start[unknown + 1]):
+                j = place[neighbour[e]]
+                if j > k:
+                    entry_at[n_entries] = (k - begin) * m + local[j]
+                    entry_pair[n_entries] = pair[e]
+                    n_entries += 1
+        entry_start[s + 1] = n_entries
+        c = first[s]
+        while c >= 0:
+            left = start[front[c + 1] - 1] - taken_start[c]
+            for q in range(taken_start[c], taken_start[c + 1]):
+                taken_at[q] = local[rows[left + q]]
+            c = after[c]

@@ -22,9 +22,9 @@ from .jit import kernel, prange
 from .system import Pattern
 
 _GROUP = 4  # unknowns contracted into one, at most
-# Entries of neighbour lists or of vectors. To wake a thread that sleeps takes up to a quarter of a millisecond, in which
-# so many entries can be worked through; and the coarser levels are visited often.
-PARALLEL_FROM = 2**19
+# Entries of neighbour lists or of vectors. To wake a thread that sleeps takes a quarter of a millisecond on a busy machine,
+# in which so many entries can be worked through twice; and the coarser levels are visited often.
+PARALLEL_FROM = 2**17
 N_BLOCKS = 64  # sums are made in so many parts, whatever the number of threads, so that it does not change them
 
 
