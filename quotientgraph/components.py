@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from solvers.arrays import array_namespace
+from solvers.edges import connected_labels
 from solvers.jit import kernel
-from solvers.system import connected_labels
 
 from .pixelgraph import PixelGraph
 

@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
+from solvers.edges import connected_labels
 from solvers.jit import kernel, prange
-from solvers.system import connected_labels
 
 from .normals import NormalMap
 
