@@ -2,7 +2,7 @@
 
 Seconds are those of `integrate` alone, arrays to depth, after the method ran once on a small scene so that compiling is
 not counted. Peak memory is how far the resident set of the process rose above what it was before the call: on Linux the
-kernel's high-water mark, reset before each call; elsewhere the process's mark cannot be reset, so only a new maximum
+kernel's high-water mark, reset before the first; elsewhere the process's mark cannot be reset, so only a new maximum
 shows, and ``memory`` says so.
 """
 
@@ -95,14 +95,15 @@ def measure(job: Job) -> Record:
             raise ValueError(f"method={job.method!r} is not known; use one of {', '.join(METHODS)}")
         maps = job.case.maps
         _warm_up(job)
-        seconds, stages, peaks, result = [], [], [], None
+        seconds, stages, peak, result = [], [], 0, None
+        # Memory is measured in the first run only: it has to ask the system for all of it again, which takes time.
+        before = _resident(reset=True)
         for _ in range(max(1, job.repeat)):
             result = None  # the former result's memory is not this run's
-            before = _resident(reset=True)
             began = time.perf_counter()
             result = integrate(job, maps)
             seconds.append(time.perf_counter() - began)
-            peaks.append(_resident()[0] - before[0])
+            peak = peak or _resident()[0] - before[0]
             stages.append(result.seconds)
         assert result is not None
         record |= {
@@ -112,7 +113,7 @@ def measure(job: Job) -> Record:
             "seconds_high": max(seconds),
             "stages": {name: float(np.median([each.get(name, 0.0) for each in stages])) for name in stages[-1]},
             "step_seconds": [step.seconds for step in result.history],
-            "peak_bytes": int(max(peaks)),
+            "peak_bytes": int(peak),
             "memory": before[1],
             "warnings": result.warnings,
             **{name: _plain(compute(result, maps)) for name, compute in METRICS.items()},

@@ -37,18 +37,21 @@ import sys, time
 import numpy as np
 from scipy import fft
 
-height, width = map(int, sys.argv[1:])
-p, q = np.random.default_rng(0).standard_normal((2, height, width))
-best = np.inf
-for _ in range(5):
-    began = time.perf_counter()
+def integrated(p, q):
+    height, width = p.shape
     u = 2j * np.pi * fft.fftfreq(width)
     v = 2j * np.pi * fft.fftfreq(height)[:, None]
     power = (u * u + v * v).real
     power[0, 0] = 1.0
     spectrum = (u * fft.fft2(p) + v * fft.fft2(q)) / power
     spectrum[0, 0] = 0.0
-    fft.ifft2(spectrum).real
+    return fft.ifft2(spectrum).real
+
+p, q = np.random.default_rng(0).standard_normal((2, *map(int, sys.argv[1:])))
+best = np.inf
+for _ in range(5):
+    began = time.perf_counter()
+    integrated(p, q)
     best = min(best, time.perf_counter() - began)
 print(best)
 """
@@ -68,7 +71,7 @@ def _jobs(cases: list[Case]) -> list[Job]:
     return [
         *own,
         Job(room, "components", _LARGE, repeat=3),
-        *(Job(case, "components", _LARGE, repeat=3) for case in growth),
+        *(Job(case, "components", _LARGE, repeat=1 if "4096" in case.name else 3) for case in growth),
     ]
 
 
@@ -109,7 +112,8 @@ def _grown(records: list[Record]) -> list[Record]:
 def _draw(records: list[Record], out: Path) -> list[Path]:
     from .plots import growth
 
-    return [growth(_grown(records), out / "speed-growth.png")] if len(_grown(records)) > 2 else []
+    best = [{**record, "seconds": record["seconds_low"]} for record in _grown(records)]  # as in the table
+    return [growth(best, out / "speed-growth.png")] if len(best) > 2 else []
 
 
 def _row(name: str, ratio: float, seconds: float) -> list[Entry]:
