@@ -62,33 +62,49 @@ class _Layer:
         return both if enough else set()
 
 
-def separated(graph: QuotientGraph, cut: CutEdges, potential: np.ndarray) -> QuotientGraph:
+def separated(graph: QuotientGraph, potential: np.ndarray, natural: bool = True) -> tuple[QuotientGraph, CutEdges]:
     """The graph with parallel faces that share a component set apart, where other components tell them apart.
 
     The edges between such faces are not cut edges of the new graph: nothing is known of the jump across them.
 
     Parameters
     ----------
-    cut : CutEdges
-        Those of the graph, at the potential.
     potential : (n_pixels,) float64
         Each component filled on its own.
+    natural : bool
+        As in `CutEdges.from_graph`.
+
+    Returns
+    -------
+    QuotientGraph, CutEdges
+        The graph, itself if there was nothing to separate, and its cut edges at the potential.
     """
+    cut = CutEdges.from_graph(graph, potential, natural)
+    touched: set[int] | None = None
     for _ in range(_PASSES):
-        labels = _split(graph, cut, potential)
-        if labels is None:
+        labels, touched = _split(graph, cut, potential, touched)
+        if not touched:
             break
-        graph = replace(graph, labels=_by_first_pixel(labels))
-        cut = CutEdges.from_graph(graph, potential)
-    return graph
+        rank = _by_first_pixel(labels)
+        graph, touched = replace(graph, labels=rank[labels]), set(rank[list(touched)].tolist())
+        cut = CutEdges.from_graph(graph, potential, natural)
+    return graph, cut
 
 
-def _split(graph: QuotientGraph, cut: CutEdges, potential: np.ndarray) -> np.ndarray | None:
-    """(n_pixels,) new labels, in any order, or None if nothing is to be separated."""
+def _split(
+    graph: QuotientGraph, cut: CutEdges, potential: np.ndarray, candidates: set[int] | None
+) -> tuple[np.ndarray, set[int]]:
+    """(n_pixels,) new labels, in any order, and those to look at again: what was separated, and its neighbours.
+
+    `candidates` are the components to look at; None: all.
+    """
     told = _Told(graph, cut, Runs.find(graph, cut, _LEAST_VOTES, most=20, tolerance=_TOLERANCE))
     labels, n = graph.labels.copy(), graph.n_components
     parted: set[int] = set()
+    touched: set[int] = set()
     for component in told.candidates():
+        if candidates is not None and component not in candidates:
+            continue
         if parted & told.neighbours(component):
             continue  # what they tell is different once the other is separated; see the next pass
         frames = [frame for frame in _joined(told.frames(component), told.same) if _telling(frame)]
@@ -98,18 +114,19 @@ def _split(graph: QuotientGraph, cut: CutEdges, potential: np.ndarray) -> np.nda
             if part.any():
                 pieces = sheet.connected(part)
                 labels[sheet.members] = np.where(pieces == 0, component, n - 1 + pieces)
+                touched |= {component, *range(n, n + int(pieces.max())), *told.neighbours(component)}
                 n += int(pieces.max())
                 parted.add(component)
-    return labels if parted else None
+    return labels, touched
 
 
 def _by_first_pixel(labels: np.ndarray) -> np.ndarray:
-    """The same labels, numbered by their first pixel."""
+    """(n_labels,) int32 numbers by first pixel."""
     first = np.empty(int(labels.max()) + 1, dtype=np.int32)
     first[labels[::-1]] = np.arange(len(labels) - 1, -1, -1, dtype=np.int32)
     rank = np.empty(len(first), dtype=np.int32)
     rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
-    return rank[labels]
+    return rank
 
 
 def _telling(frame: list[_Layer]) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 from .quotient import QuotientGraph
 
 _SAMPLE = 50_000  # pixels that stand for a component where areas are estimated
+_AROUND = 8  # pixels around what is known of a face in which the rest of it is looked for
 _LEAST_AREA = 3.0  # pixels enclosed for each seed: fewer are no area but a line
 _LEAST_WIDTH = 0.05  # of a set of seeds against its length
 _STRAY = 0.2  # seeds of others that may lie inside, for each own one
@@ -68,18 +69,14 @@ class Sheet:
 
     def inside(self, outline: np.ndarray, seeds: np.ndarray) -> np.ndarray:
         """Pixels inside an outline that hang together with its seeds in the image."""
-        from scipy.ndimage import label
-
-        top, bottom = self.row[seeds].min(), self.row[seeds].max()
-        tall = bottom - top + 8  # a mirror image reaches no further, even if it is nearer and so looks larger
-        first, last = np.searchsorted(self.row, [top - 2 * tall, bottom + 2 * tall + 1])
-        chosen = np.arange(first, last)
-        chosen = chosen[within(outline, self.flat(slice(first, last)), 0.5 * self.step)]
-        row, column = self.row[chosen], self.column[chosen]
-        row, column = row - row.min(), column - column.min()
-        image = np.zeros((row.max() + 1, column.max() + 1), dtype=bool)
-        image[row, column] = True
-        pieces = label(image, self._neighbours)[0][row, column]
+        # The seeds, and what of the sample lies inside, tell where in the image to look.
+        known = np.concatenate([seeds, self._every * np.flatnonzero(within(outline, self._sample, self.step))])
+        (top, bottom), (left, right) = ((at.min(), at.max()) for at in (self.row[known], self.column[known]))
+        first, last = np.searchsorted(self.row, [top - _AROUND, bottom + _AROUND + 1])
+        column, aside = self.column[first:last], _AROUND + self._every
+        chosen = first + np.flatnonzero((column >= left - aside) & (column <= right + aside))
+        chosen = chosen[within(outline, self.flat(chosen), 0.5 * self.step)]
+        pieces = self._pieces(chosen)[0]
         return chosen[np.isin(pieces, pieces[np.isin(chosen, seeds)])]
 
     def nearest(self, part: np.ndarray) -> np.ndarray:
@@ -93,17 +90,26 @@ class Sheet:
 
     def connected(self, part: np.ndarray) -> np.ndarray:
         """Parts numbered from 0 so that each hangs together in the image."""
-        from scipy.ndimage import label
-
-        out, n = np.empty(len(part), dtype=np.int64), 0
-        for k in np.unique(part):
+        out, n = np.empty(len(part), dtype=np.int32), 0
+        for k in range(int(part.max()) + 1):
             chosen = np.flatnonzero(part == k)
-            image = np.zeros((self.row.max() + 1, self.column.max() + 1), dtype=bool)
-            image[self.row[chosen], self.column[chosen]] = True
-            pieces, count = label(image, self._neighbours)
-            out[chosen] = n + pieces[self.row[chosen], self.column[chosen]] - 1
+            pieces, count = self._pieces(chosen)
+            out[chosen] = n + pieces
             n += count
         return out
+
+    def _pieces(self, chosen: np.ndarray) -> tuple[np.ndarray, int]:
+        """(n,) which piece of some pixels each belongs to, and how many pieces they form in the image."""
+        from scipy.ndimage import label
+
+        if not len(chosen):
+            return np.empty(0, dtype=np.int32), 0
+        row, column = self.row[chosen], self.column[chosen]
+        row, column = row - row.min(), column - column.min()
+        image = np.zeros((row.max() + 1, column.max() + 1), dtype=bool)
+        image[row, column] = True
+        pieces, count = label(image, self._neighbours)
+        return pieces[row, column] - 1, count
 
     @property
     def _neighbours(self) -> np.ndarray:

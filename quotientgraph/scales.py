@@ -130,11 +130,10 @@ def optimize(
         began = time.perf_counter()
         inside = fill(graph, fill_backend, filling)
         filled = time.perf_counter()
-        cut = CutEdges.from_graph(graph, inside.potential, outliers.natural)
         if faces == "separate" and merge_every is None and graph.jump.ndim == 1:
-            joined, graph = graph, separated(graph, cut, inside.potential)
-            if graph is not joined:
-                cut = CutEdges.from_graph(graph, inside.potential, outliers.natural)
+            graph, cut = separated(graph, inside.potential, outliers.natural)
+        else:
+            cut = CutEdges.from_graph(graph, inside.potential, outliers.natural)
         loop = Loop(graph, cut, inside.potential, settings, backend, report, xp, ground)
         converged = loop.run()
         for again in range(_STRAIGHTENINGS if ground else 0):
@@ -177,6 +176,8 @@ def _backend(solver: Any, argument: str) -> Any:
 
 def _centred(potential: np.ndarray, graph: QuotientGraph) -> np.ndarray:
     """Zero mean over each connected piece of G0."""
+    if graph.pixels.n_pieces == 1:
+        return potential - potential.mean()
     pieces = graph.pixels.pieces
     return potential - (np.bincount(pieces, potential) / np.bincount(pieces))[pieces]
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from quotientgraph import QuotientGraph, integrate, scenes
-from quotientgraph.discontinuity import CutEdges
 from quotientgraph.faces import separated
 from quotientgraph.filling import fill
 from quotientgraph.metrics import relative_error
@@ -20,7 +19,7 @@ def cut_apart(graph, labels=None):
     """Its faces separated; `labels` number the components otherwise."""
     potential = fill(graph, filling="contracted").potential
     graph = graph if labels is None else replace(graph, labels=labels)
-    return separated(graph, CutEdges.from_graph(graph, potential), potential)
+    return separated(graph, potential)[0]
 
 
 def parted(scene):
