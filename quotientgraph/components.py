@@ -8,7 +8,7 @@ import numpy as np
 
 from solvers.arrays import array_namespace
 from solvers.edges import connected_labels
-from solvers.jit import kernel
+from solvers.jit import kernel, prange
 
 from .pixelgraph import PixelGraph
 
@@ -22,6 +22,8 @@ _UNUSUAL = 6.0
 _UNDOUBTED = 1.0
 _TILE = 8  # pixels a side: what "nearby" means
 _N_BINS = 32  # of the histogram that medians are read from
+
+_MANY = 2**21  # entries from which on two threads pay
 
 # Building an igraph object takes 0.3 µs an edge and more, union-find 0.01; beyond this many edges "auto" uses the latter.
 _IGRAPH_LIMIT = 20_000
@@ -70,7 +72,9 @@ def steady_edges(graph: PixelGraph, angle: float | None) -> np.ndarray:
     count = np.zeros((across * -(-height // _TILE), _N_BINS + 1), dtype=np.int32)
     chord, median = np.empty(graph.n_edges, dtype=np.float32), np.empty(len(count))
     tile = _tiles(graph.map.position, width, across)
-    _steady(graph.map.normals, tile, graph.tail, graph.head, limit, least, count, chord, median, out)
+    _chords(graph.map.normals, graph.tail, graph.head, chord)
+    _medians(chord, tile, graph.tail, _N_BINS * _UNUSUAL / limit, count, median)
+    _below(chord, tile, graph.tail, graph.head, median, limit, least, out)
     return out
 
 
@@ -126,9 +130,9 @@ def _least(tail, head, residual, best):
             best[head[e]] = e
 
 
-@kernel
+@kernel(parallel=True, parallel_from=_MANY)
 def _similar(normals, tail, head, cosine, out):
-    for e in range(len(out)):
+    for e in prange(len(out)):
         a, b = tail[e], head[e]
         dot = normals[a, 0] * normals[b, 0] + normals[a, 1] * normals[b, 1] + normals[a, 2] * normals[b, 2]
         out[e] = dot > cosine
@@ -141,19 +145,21 @@ def _tiles(position: np.ndarray, width: int, across: int) -> np.ndarray:
     return row // np.int32(_TILE) * np.int32(across) + column // np.int32(_TILE)
 
 
-@kernel
-def _steady(normals, tile, tail, head, limit, least, count, chord, median, out):
-    """Chords between unit normals stand for angles; medians come from `count`, a histogram of each tile.
-
-    Working memory comes from outside: arrays made in here, like sums over them, would take longer to compile.
-    """
-    n_bins = _N_BINS
-    scale = n_bins * _UNUSUAL / limit
-    for e in range(len(tail)):
+@kernel(parallel=True, parallel_from=_MANY)
+def _chords(normals, tail, head, out):
+    """Distance of the two unit normals of each edge, which stands for their angle."""
+    for e in prange(len(out)):
         a, b = tail[e], head[e]
         x, y, z = normals[a, 0] - normals[b, 0], normals[a, 1] - normals[b, 1], normals[a, 2] - normals[b, 2]
-        chord[e] = np.sqrt(x * x + y * y + z * z)
-        count[tile[a], min(n_bins, int(chord[e] * scale))] += 1
+        out[e] = np.sqrt(x * x + y * y + z * z)
+
+
+@kernel
+def _medians(chord, tile, tail, scale, count, median):
+    """Median of the chords of each tile, from `count`, a histogram of each with bins of 1/scale."""
+    n_bins = _N_BINS
+    for e in range(len(tail)):
+        count[tile[tail[e]], min(n_bins, int(chord[e] * scale))] += 1
     for t in range(len(median)):
         left = 0
         for k in range(n_bins + 1):
@@ -164,6 +170,10 @@ def _steady(normals, tile, tail, head, limit, least, count, chord, median, out):
             left -= count[t, k]
             k += 1
         median[t] = (k + 1) / scale
-    for e in range(len(tail)):
+
+
+@kernel(parallel=True, parallel_from=_MANY)
+def _below(chord, tile, tail, head, median, limit, least, out):
+    for e in prange(len(tail)):
         usual = max(median[tile[tail[e]]], median[tile[head[e]]])
         out[e] = chord[e] < min(limit, max(least, _UNUSUAL * usual))
