@@ -18,8 +18,8 @@ import numpy as np
 
 import solvers
 from solvers.checked import solve_checked
-from solvers.hierarchy import Lists
 from solvers.jit import kernel, prange
+from solvers.lists import Lists
 from solvers.multigrid import Multigrid
 
 from .components import connected_components, steady_edges

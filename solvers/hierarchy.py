@@ -19,61 +19,15 @@ import numpy as np
 
 from .cholesky import Factor, factorise
 from .jit import kernel, prange
+from .lists import PARALLEL_FROM, Lists, dot
 from .system import Pattern
 
 _GROUP = 4  # unknowns contracted into one, at most
-# Entries of neighbour lists or of vectors. To wake a thread that sleeps takes a quarter of a millisecond on a busy machine,
-# in which so many entries can be worked through twice; and the coarser levels are visited often.
-PARALLEL_FROM = 2**17
-N_BLOCKS = 64  # sums are made in so many parts, whatever the number of threads, so that it does not change them
 
 
 def _block(n: int) -> int:
     """Rows that one task works on: large blocks smooth better, but every core should have several."""
     return max(8192, -(-n // 64))
-
-
-@dataclass(frozen=True)
-class Lists:
-    """A weighted graph as sorted neighbour lists, every edge in the lists of both its ends.
-
-    Attributes
-    ----------
-    start : (n + 1,) int32 or int64
-    neighbour : (n_entries,) int32
-    weight : (n_entries,) float32
-    inverse : (n,) float32
-        One over the sum of each list's weights; 0 for an empty list.
-    """
-
-    start: np.ndarray
-    neighbour: np.ndarray
-    weight: np.ndarray
-    inverse: np.ndarray
-
-    @classmethod
-    def from_edges(cls, n: int, tail: np.ndarray, head: np.ndarray, weight: np.ndarray) -> Lists:
-        """From edges sorted by (tail, head) with tail < head; those of weight zero are left out."""
-        start = np.zeros(n + 1, dtype=np.int64 if len(tail) >= 2**30 else np.int32)
-        _count_entries(tail, head, weight, start)
-        neighbour, value = np.empty(start[-1], dtype=np.int32), np.empty(start[-1], dtype=np.float32)
-        inverse = np.empty(n, dtype=np.float32)
-        _list_entries(tail, head, weight, start, neighbour, value, inverse)
-        return cls(start, neighbour, value, inverse)
-
-    @property
-    def n(self) -> int:
-        return len(self.inverse)
-
-    @property
-    def fields(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        return self.start, self.neighbour, self.weight, self.inverse
-
-    def apply(self, x: np.ndarray, out: np.ndarray) -> float:
-        """out = L x; returns x·L x."""
-        part = np.zeros(N_BLOCKS)
-        apply_lists(self.start, self.neighbour, self.weight, x, out, part)
-        return float(part.sum())
 
 
 @dataclass(frozen=True)
@@ -142,13 +96,6 @@ class Hierarchy:
         return np.float32(step - overlap * step2 / rho) * first + np.float32(step2) * second
 
 
-def dot(x: np.ndarray, y: np.ndarray) -> float:
-    """x·y in double precision, summed over fixed blocks."""
-    part = np.zeros(N_BLOCKS)
-    _dot(x, y, part)
-    return float(part.sum())
-
-
 def _contracted(graph: Lists, group: np.ndarray, block_start: np.ndarray) -> Lists:
     n_groups, block = int(block_start[-1]), _block(graph.n)
     columns, values = np.empty_like(graph.neighbour), np.empty_like(graph.weight)
@@ -168,39 +115,6 @@ def _factor(graph: Lists) -> Factor:
     tail, head, weight = row[upper], graph.neighbour[upper], graph.weight[upper].astype(np.float64)
     pattern = Pattern(graph.n, tail, head)
     return factorise(pattern, weight, pattern.system(weight, weight).ground)
-
-
-@kernel
-def _count_entries(tail, head, weight, start):
-    for e in range(len(tail)):
-        if weight[e] > 0:
-            start[tail[e] + 1] += 1
-            start[head[e] + 1] += 1
-    for i in range(len(start) - 1):
-        start[i + 1] += start[i]
-
-
-@kernel
-def _list_entries(tail, head, weight, start, neighbour, value, inverse):
-    """Edges are sorted by tail, so the smaller neighbours of a row come first: its larger ones are written after."""
-    cursor = start[:-1].copy()
-    for e in range(len(tail)):
-        if weight[e] > 0:
-            i = head[e]
-            neighbour[cursor[i]] = tail[e]
-            value[cursor[i]] = weight[e]
-            cursor[i] += 1
-    for e in range(len(tail)):
-        if weight[e] > 0:
-            i = tail[e]
-            neighbour[cursor[i]] = head[e]
-            value[cursor[i]] = weight[e]
-            cursor[i] += 1
-    for i in range(len(inverse)):
-        total = 0.0
-        for k in range(start[i], start[i + 1]):
-            total += value[k]
-        inverse[i] = 1.0 / total if total > 0 else 0.0
 
 
 @kernel(parallel=True, parallel_from=PARALLEL_FROM)
@@ -377,28 +291,3 @@ def _correct_and_smooth(start, neighbour, weight, inverse, r, group, correction,
                 j = neighbour[k]
                 total += weight[k] * (z[j] if lo <= j < hi else old[j])
             z[i] = total * inverse[i]
-
-
-@kernel(parallel=True, parallel_from=PARALLEL_FROM)
-def apply_lists(start, neighbour, weight, x, out, part):
-    """out = L x, with differences, so that constants vanish exactly; part: x·L x over each of some blocks."""
-    n, n_blocks = len(x), len(part)
-    for b in prange(n_blocks):
-        s = 0.0
-        for i in range(b * n // n_blocks, (b + 1) * n // n_blocks):
-            total = 0.0
-            for k in range(start[i], start[i + 1]):
-                total += weight[k] * (x[i] - x[neighbour[k]])
-            out[i] = total
-            s += total * x[i]
-        part[b] = s
-
-
-@kernel(parallel=True, parallel_from=PARALLEL_FROM)
-def _dot(x, y, part):
-    n, n_blocks = len(x), len(part)
-    for b in prange(n_blocks):
-        s = 0.0
-        for i in range(b * n // n_blocks, (b + 1) * n // n_blocks):
-            s += x[i] * y[i]
-        part[b] = s

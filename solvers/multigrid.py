@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .hierarchy import N_BLOCKS, PARALLEL_FROM, Hierarchy, Lists, dot
+from .hierarchy import Hierarchy
 from .jit import kernel, prange
+from .lists import N_BLOCKS, PARALLEL_FROM, Lists, dot
 from .options import IterativeOptions
 from .system import LaplacianSystem, Solution
 

@@ -13,8 +13,9 @@ import quotientgraph.quotient
 import solvers
 from quotientgraph import QuotientGraph, filling, integrate, scenes
 from solvers.cholesky import analyse
-from solvers.hierarchy import Hierarchy, Lists
+from solvers.hierarchy import Hierarchy
 from solvers.jit import Kernel
+from solvers.lists import Lists
 
 
 def graph_of(name, shape, **settings):
