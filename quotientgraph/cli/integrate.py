@@ -180,7 +180,8 @@ def _finish(records: list[dict[str, Any]], args: argparse.Namespace, seconds: fl
         print_json(document)
     elif len(records) > 1 and (count["failed"] or not args.quiet):
         parts = [f"{count['ok']} done"] + [f"{n} {status}" for status, n in count.items() if n and status != "ok"]
-        rate = f", {count['ok'] / seconds:.2g} a second" if count["ok"] > 1 else ""
+        speed = count["ok"] / max(seconds, 1e-3)
+        rate = f", {speed:.{0 if speed >= 10 else 1 if speed >= 1 else 2}f} a second" if count["ok"] > 1 else ""
         text = f"{len(records)} inputs: {', '.join(parts)}; {seconds:.1f} s{rate}"
         (sys.stderr if count["failed"] else sys.stdout).write(text + "\n")
         if count["failed"] > 1:
