@@ -18,7 +18,7 @@ import numpy as np
 
 import solvers
 from solvers.checked import solve_checked
-from solvers.jit import kernel, prange
+from solvers.jit import kernel
 from solvers.lists import Lists
 from solvers.multigrid import Multigrid
 
@@ -29,7 +29,6 @@ FILLINGS = ("contracted", "induced")
 # Pixels. A depth jump shows as a chain of edges with gaps above the first length, somewhere above the second; shorter gaps
 # are what errors add up to along a tree.
 _GAP, _SURE_GAP = 0.5, 12.0
-_MANY_EDGES = 2**22  # from here on it pays to compile a kernel for what is one line otherwise
 _MULTIGRID = Multigrid(rtol=1e-9, energy_tol=1e-5)
 
 
@@ -79,11 +78,7 @@ def _equations(graph: QuotientGraph, filling: str) -> tuple[np.ndarray, np.ndarr
     if jump.ndim == 2:
         jump = (gamma[tail] * jump[0] + gamma[head] * jump[1]) / (gamma[tail] + gamma[head])
     gamma = gamma.astype(np.float32)
-    if len(tail) < _MANY_EDGES:
-        weight = gamma[tail] + gamma[head]
-    else:
-        weight = np.empty(len(tail), dtype=np.float32)
-        _sums(gamma, tail, head, weight)
+    weight = gamma[tail] + gamma[head]
     weight[graph.cut] = 0
     if filling == "contracted":
         weight[hidden_jumps(graph, weight, jump)] = 0
@@ -119,12 +114,6 @@ def _along_trees(n: int, tail: np.ndarray, head: np.ndarray, weight: np.ndarray,
     x = np.zeros(n)
     _integrate_trees(tail, head, weight, jump, np.arange(n, dtype=np.int32), x)
     return x
-
-
-@kernel(parallel=True)
-def _sums(gamma, tail, head, out):
-    for e in prange(len(tail)):
-        out[e] = gamma[tail[e]] + gamma[head[e]]
 
 
 @kernel

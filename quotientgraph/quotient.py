@@ -42,7 +42,8 @@ class QuotientGraph:
     labels : (n_pixels,) int32
         Component of each pixel, π_m, numbered by their first pixel.
     cut : (n_cut,) int32
-        Edges of G0, by number, whose ends lie in different components.
+        Edges of G0, by number, whose ends lie in different components. Those between parallel faces that were set apart
+        (`quotientgraph.faces`) are not among them: they say nothing of the jump.
     level : int
         m: how often components were merged.
     angle : float or None
