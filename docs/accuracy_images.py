@@ -6,8 +6,8 @@ import matplotlib
 import numpy as np
 
 from quotientgraph import QuotientGraph, integrate, scenes
-from quotientgraph.contact import residual_range
-from quotientgraph.discontinuity import REFERENCE_FOCAL, CutEdges
+from quotientgraph.beyond.contacts import residual_range
+from quotientgraph.method.cutedges import REFERENCE_FOCAL, CutEdges
 from quotientgraph.metrics import aligned
 
 matplotlib.use("Agg")

@@ -18,8 +18,7 @@ os.environ.update({name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREA
 import numpy as np
 from scipy import fft
 
-import solvers
-from quotientgraph import QuotientGraph
+from quotientgraph import QuotientGraph, solvers
 from quotientgraph.io import read_normals
 
 HERE = Path(__file__).parent

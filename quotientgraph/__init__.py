@@ -11,38 +11,54 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
-__all__ = ["Camera", "Orthographic", "Pinhole", "QuotientGraph", "RayMap", "Reconstruction", "Step", "integrate"]
+__all__ = [
+    "Camera",
+    "Orthographic",
+    "Pinhole",
+    "QuotientGraph",
+    "RayMap",
+    "Reconstruction",
+    "Step",
+    "integrate",
+    "io",
+    "metrics",
+    "report",
+    "scenes",
+    "solvers",
+]
 
-# Names are loaded when they are first asked for, so that `quotientgraph --help` is there before NumPy would be.
+# Names are loaded when they are first asked for, so that `quotientgraph --help` does not wait for NumPy.
 if TYPE_CHECKING:
-    from .camera import Camera, Orthographic, Pinhole, RayMap
+    import laplacians as solvers
+
+    from . import io, metrics, report, scenes
+    from .geometry.camera import Camera, Orthographic, Pinhole, RayMap
+    from .graph.quotient import QuotientGraph
     from .integration import integrate
-    from .quotient import QuotientGraph
     from .result import Reconstruction, Step
 else:
     _HOME = {
-        "Camera": "camera",
-        "Orthographic": "camera",
-        "Pinhole": "camera",
-        "QuotientGraph": "quotient",
-        "RayMap": "camera",
-        "Reconstruction": "result",
-        "Step": "result",
-        "integrate": "integration",
+        "Camera": "quotientgraph.geometry.camera",
+        "Orthographic": "quotientgraph.geometry.camera",
+        "Pinhole": "quotientgraph.geometry.camera",
+        "QuotientGraph": "quotientgraph.graph.quotient",
+        "RayMap": "quotientgraph.geometry.camera",
+        "Reconstruction": "quotientgraph.result",
+        "Step": "quotientgraph.result",
+        "integrate": "quotientgraph.integration",
     }
 
     def __getattr__(name):
         if name in _HOME:
-            value = getattr(_import_module(f"{__name__}.{_HOME[name]}"), name)
-            globals()[name] = value
-            return value
-        if not name.startswith("_"):
-            try:
-                return _import_module(f"{__name__}.{name}")
-            except ModuleNotFoundError as problem:
-                if problem.name != f"{__name__}.{name}":
-                    raise
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+            value = getattr(_import_module(_HOME[name]), name)
+        elif name == "solvers":
+            value = _import_module("laplacians")
+        elif name in __all__:
+            value = _import_module(f"{__name__}.{name}")
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
+        return value
 
     def __dir__():
-        return sorted({*globals(), *__all__})
+        return sorted({*globals(), *__all__} - {"TYPE_CHECKING"})

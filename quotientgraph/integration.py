@@ -9,10 +9,10 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from . import baselines
-from .camera import Camera
-from .quotient import QuotientGraph
+from .geometry.camera import Camera
+from .graph.quotient import QuotientGraph
+from .method.optimize import optimize
 from .result import Reconstruction
-from .scales import optimize
 
 
 @dataclass(frozen=True)

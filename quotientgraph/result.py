@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .quotient import QuotientGraph
+from .graph.quotient import QuotientGraph
 
 if TYPE_CHECKING:
+    from .geometry.mesh import Mesh
     from .report import Fragment
-    from .surface import Mesh
 
 # A residual longer than this many pixels is a discontinuity: the surface is cut there.
 CUT_LENGTH = 3.77
@@ -52,7 +52,7 @@ class Reconstruction:
     device : str
         "cpu" or "cuda": where the scales were optimised.
     evidence : dict
-        How well each start that was tried explains the cut edges; the highest was kept. See `quotientgraph.contact`.
+        How well each start that was tried explains the cut edges; the highest was kept. See `quotientgraph.beyond.contacts`.
     """
 
     graph: QuotientGraph
@@ -115,9 +115,9 @@ class Reconstruction:
         """(H, W) float64 in [0, 1]: how firmly the component of each pixel is held in its place; NaN outside.
 
         ½ means that it hangs on the rest by as much as ten edges that fit; below, its depth is a guess. Computed on
-        request, from the components of Q0; see `quotientgraph.contact.confidence`.
+        request, from the components of Q0; see `quotientgraph.beyond.contacts.confidence`.
         """
-        from .contact import confidence
+        from .beyond.contacts import confidence
 
         first = self.levels[0]
         return first.pixels.map.image(confidence(first, self.potential)[first.labels])
@@ -129,7 +129,7 @@ class Reconstruction:
 
     def mesh(self) -> Mesh:
         """Triangles over the valid pixels, cut at the `broken` edges, with the given normals; OpenCV frame."""
-        from .surface import Cuts, triangulate
+        from .geometry.mesh import Cuts, triangulate
 
         pixels = self.graph.pixels
         position, shape = pixels.map.position, pixels.map.shape

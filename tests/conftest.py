@@ -12,7 +12,7 @@ import pytest
 if "PYTEST_XDIST_WORKER" in os.environ:  # the workers share the cores already
     os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 
-from quotientgraph.camera import Camera, Orthographic, Pinhole
+from quotientgraph.geometry.camera import Camera, Orthographic, Pinhole
 
 
 class Toy(NamedTuple):

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from quotientgraph import integrate, scenes
-from quotientgraph.components import steady_edges, suitable_angle
+from quotientgraph.geometry.normals import NormalMap
+from quotientgraph.graph.pixels import PixelGraph
+from quotientgraph.graph.selection import steady_edges, suitable_angle
 from quotientgraph.metrics import aligned, relative_error
-from quotientgraph.normals import NormalMap
-from quotientgraph.pixelgraph import PixelGraph
 
 SHAPE = (128, 160)
 

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-import solvers
-from quotientgraph import Orthographic, Pinhole, QuotientGraph, RayMap, baselines, integrate, metrics, scenes
+from quotientgraph import Orthographic, Pinhole, QuotientGraph, RayMap, baselines, integrate, metrics, scenes, solvers
 from quotientgraph.baselines import irls as peers
 from quotientgraph.integration import METHODS
 
@@ -75,7 +74,7 @@ def test_edge_terms_match_the_formulas():
     scene = scenes.make("boxes", shape=(12, 14))
     graph = QuotientGraph.from_normals(scene.normals, scene.mask, scene.camera, "opencv", angle=None)
     pixels, jump = graph.pixels, graph.jump
-    from quotientgraph.discontinuity import Outliers
+    from quotientgraph.method.cutedges import Outliers
 
     outliers = Outliers("soft")
     for scheme in (baselines.LOGDEPTH, baselines.LOGDEPTH_D):

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from quotientgraph.bench import METRICS, Case, Job, Journal, data, find, measure, show
+from quotientgraph.bench import METRICS, Case, Job, Journal, downloads, find, measure, show
 from quotientgraph.bench import runs as bench_runs
 from quotientgraph.bench.tables import TABLES, Entry, Table, facts, paper_job
 from quotientgraph.cli import bench as cli_bench
@@ -276,14 +276,14 @@ def test_data_helper(tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().err.startswith("quotientgraph: error: fetching needs pooch; install it with: pip ")
     (tmp_path / "diligent" / "bear").mkdir(parents=True)
     (tmp_path / "diligent" / "bear" / "mask.png").write_bytes(b"x" * 2301)
-    states = dict(data.check(tmp_path))
+    states = dict(downloads.check(tmp_path))
     assert states["diligent/bear/mask.png"] == "other content"
     assert states["diligent/bear/K.txt"] == "missing"
 
 
 @needs_data
 def test_the_local_copy_is_the_one_known():
-    assert {state for _, state in data.check(SHARED)} == {"ok"}
+    assert {state for _, state in downloads.check(SHARED)} == {"ok"}
 
 
 @needs_data

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from quotientgraph import Orthographic, Pinhole, RayMap
-from quotientgraph.camera import as_camera
+from quotientgraph.geometry.camera import as_camera
 
 SHAPE = (6, 9)
 CAMERAS = [Pinhole(40, 50, 4.2, 2.5), Orthographic(0.1), RayMap.fisheye(120, SHAPE)]

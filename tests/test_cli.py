@@ -71,7 +71,7 @@ def test_names_of_the_package():
         "assert [getattr(q, name) for name in q.__all__] == [getattr(q, name) for name in q.__all__]\n"
         "assert q.metrics.made and q.scenes.names() and not hasattr(q, 'magic') and not hasattr(q, '_magic')\n"
         "from quotientgraph import *\n"
-        "assert Pinhole is q.Pinhole and q.camera.Pinhole is Pinhole\n"
+        "assert Pinhole is q.Pinhole and solvers is q.solvers\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

@@ -19,7 +19,7 @@ import trimesh
 import quotientgraph.io as qio
 from quotientgraph import scenes
 from quotientgraph.cli import main, workers
-from quotientgraph.cli.inputs import expand, names
+from quotientgraph.cli.file_lists import expand, names
 from quotientgraph.metrics import relative_error
 
 # The tests stand in other folders, and the package need not be installed.

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quotientgraph.components import connected_components, least_residual_edges, similar_edges
-from quotientgraph.normals import NormalMap
-from quotientgraph.pixelgraph import PixelGraph
+from quotientgraph.geometry.normals import NormalMap
+from quotientgraph.graph.pixels import PixelGraph
+from quotientgraph.graph.selection import connected_components, least_residual_edges, similar_edges
 
 
 @st.composite

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from quotientgraph import QuotientGraph, integrate, scenes
-from quotientgraph.consensus import Runs, agreed
-from quotientgraph.contact import focal_of, residual_range
-from quotientgraph.discontinuity import CutEdges, Outliers, pair_terms, pair_terms_over
-from quotientgraph.filling import fill
+from quotientgraph.beyond.contacts import focal_of, residual_range
+from quotientgraph.beyond.runs import Runs, agreed
+from quotientgraph.method.cutedges import CutEdges, Outliers, pair_terms, pair_terms_over
+from quotientgraph.method.filling import fill
 
 
 @pytest.fixture(scope="module")

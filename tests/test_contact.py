@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from quotientgraph import QuotientGraph, integrate, scenes
-from quotientgraph.contact import confidence, crease_slack, evidence, gaps, residual_range, support
-from quotientgraph.discontinuity import (
+from quotientgraph.beyond.contacts import confidence, crease_slack, evidence, gaps, residual_range, support
+from quotientgraph.method.cutedges import (
     REFERENCE_FOCAL,
     CutEdges,
     Outliers,
@@ -15,7 +15,7 @@ from quotientgraph.discontinuity import (
     pair_terms_by_kernel,
     pair_terms_over,
 )
-from quotientgraph.filling import fill
+from quotientgraph.method.filling import fill
 
 FLIGHT = {"perspective": ("stairs", {"view": "front"}), "orthographic": ("stairs", {"view": "side"})}
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from quotientgraph import Orthographic, Pinhole, QuotientGraph, RayMap
-from quotientgraph.continuity import bini, crease_jump, planar
-from quotientgraph.normals import NormalMap
-from quotientgraph.pixelgraph import PixelGraph
+from quotientgraph.geometry.jumps import bini, crease_jump, planar
+from quotientgraph.geometry.normals import NormalMap
+from quotientgraph.graph.pixels import PixelGraph
 
 SHAPE = (9, 12)
 CAMERAS = [Pinhole(60.0, 55.0, 5.0, 4.0), Orthographic(0.5), RayMap.fisheye(15, SHAPE)]

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from quotientgraph.continuity import bini
-from quotientgraph.discontinuity import KINDS, CutEdges, Outliers, pair_terms, pair_terms_by_kernel, pair_terms_over
-from quotientgraph.quotient import QuotientGraph
+from quotientgraph.geometry.jumps import bini
+from quotientgraph.graph.quotient import QuotientGraph
+from quotientgraph.method.cutedges import KINDS, CutEdges, Outliers, pair_terms, pair_terms_by_kernel, pair_terms_over
 
 
 def sigmoid(x):

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from quotientgraph import QuotientGraph, integrate, scenes
-from quotientgraph.faces import separated
-from quotientgraph.filling import fill
+from quotientgraph.beyond.parallel_faces import separated
+from quotientgraph.method.filling import fill
 from quotientgraph.metrics import relative_error
 
 

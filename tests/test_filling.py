@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-import solvers
-from quotientgraph import QuotientGraph
-from quotientgraph.continuity import bini
-from quotientgraph.filling import fill
+from quotientgraph import QuotientGraph, solvers
+from quotientgraph.geometry.jumps import bini
+from quotientgraph.method.filling import fill
 
 ALL = ["direct", "multigrid", "numba", "scipy"]
 

@@ -11,12 +11,11 @@ import types
 import numpy as np
 import pytest
 
-import solvers
-from quotientgraph import QuotientGraph, scenes
-from quotientgraph.components import least_residual_edges
-from quotientgraph.continuity import bini
-from quotientgraph.discontinuity import CutEdges, Outliers, pair_terms, pair_terms_by_kernel, pair_terms_over
-from solvers.cupy_cg import PRECONDITIONERS, CupyCG
+from laplacians.backends.cupy_cg import PRECONDITIONERS, CupyCG
+from quotientgraph import QuotientGraph, scenes, solvers
+from quotientgraph.geometry.jumps import bini
+from quotientgraph.graph.selection import least_residual_edges
+from quotientgraph.method.cutedges import CutEdges, Outliers, pair_terms, pair_terms_by_kernel, pair_terms_over
 
 FUNCTIONS = [
     "abs",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from quotientgraph import Pinhole, QuotientGraph, integrate, scenes
-from quotientgraph.ground import Ground
+from quotientgraph.beyond.priors import Ground
 from quotientgraph.io import read_normals
 from quotientgraph.metrics import made, relative_error
 

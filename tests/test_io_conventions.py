@@ -8,10 +8,10 @@ import pytest
 
 import quotientgraph.io as qio
 from quotientgraph import scenes
-from quotientgraph.camera import Orthographic, Pinhole
+from quotientgraph.geometry.camera import Orthographic, Pinhole
+from quotientgraph.geometry.normals import FRAMES
 from quotientgraph.io.conventions import candidates
 from quotientgraph.io.evidence import turned
-from quotientgraph.normals import FRAMES
 
 DATA = Path(os.environ.get("QUOTIENTGRAPH_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SHARED = ["diligent/" + name for name in ("bear", "buddha", "cat", "goblet", "harvest")]

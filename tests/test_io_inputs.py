@@ -9,7 +9,7 @@ import pytest
 from scipy.io import savemat
 
 import quotientgraph.io as qio
-from quotientgraph.camera import Orthographic, Pinhole, RayMap
+from quotientgraph.geometry.camera import Orthographic, Pinhole, RayMap
 
 DATA = Path(os.environ.get("QUOTIENTGRAPH_DATA", Path(__file__).parents[2] / "shared" / "data"))
 H, W = 6, 9

@@ -12,8 +12,8 @@ import pytest
 import trimesh
 
 import quotientgraph.io as qio
-from quotientgraph.camera import Pinhole
-from quotientgraph.surface import triangulate
+from quotientgraph.geometry.camera import Pinhole
+from quotientgraph.geometry.mesh import triangulate
 
 SHAPES = [(1, 1), (1, 7), (7, 1), (3, 5), (20, 31)]
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import quotientgraph
-import solvers
-from solvers.jit import Kernel, kernel, prange
+from laplacians.core.jit import Kernel, kernel, prange
+from quotientgraph import solvers
 
 HEAVY = ["numba", "igraph", "networkx", "scipy.sparse", "matplotlib", "trimesh", "imagecodecs", "tqdm"]
 
@@ -25,8 +25,8 @@ def run(code, **environment):
 
 
 def test_importing_is_light():
-    """`import quotientgraph, solvers` loads no heavy package: neither compiler, nor graphs, nor image formats."""
-    code = f"import sys, quotientgraph, solvers; print([m for m in {HEAVY} if m in sys.modules])"
+    """`import quotientgraph, laplacians` loads no heavy package: neither compiler, nor graphs, nor image formats."""
+    code = f"import sys, quotientgraph, laplacians; print([m for m in {HEAVY} if m in sys.modules])"
     assert run(code).strip() == "[]"
 
 

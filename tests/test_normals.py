@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from quotientgraph import Orthographic, Pinhole, QuotientGraph, RayMap, integrate
-from quotientgraph.normals import FRAMES, NormalMap
+from quotientgraph.geometry.normals import FRAMES, NormalMap
 
 SHAPE = (5, 7)
 FLAT = np.tile([0.0, 0.0, -1.0], (*SHAPE, 1))  # faces the camera, OpenCV frame

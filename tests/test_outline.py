@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from quotientgraph import Orthographic, Pinhole, QuotientGraph
-from quotientgraph.filling import fill
-from quotientgraph.outline import Sheet, mirrored, within
+from quotientgraph.beyond.face_outlines import Sheet, mirrored, within
+from quotientgraph.method.filling import fill
 
 
 @pytest.fixture(params=["pinhole", "orthographic"])

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from quotientgraph import Orthographic, Pinhole, RayMap
-from quotientgraph.normals import NormalMap
-from quotientgraph.pixelgraph import PixelGraph
+from quotientgraph.geometry.normals import NormalMap
+from quotientgraph.graph.pixels import PixelGraph
 
 masks = arrays(bool, st.tuples(st.integers(1, 7), st.integers(1, 7))).filter(np.any)
 

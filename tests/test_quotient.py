@@ -108,7 +108,7 @@ def test_contracting_all_leaves_the_pieces(noisy_graph, seed, angle):
 @given(seeds, angles, connectivities)
 def test_formation_is_contraction(noisy_graph, seed, angle, connectivity):
     """Q0 at an angle is G0 (one component a pixel) with the similar edges contracted."""
-    from quotientgraph.components import similar_edges
+    from quotientgraph.graph.selection import similar_edges
 
     finest = noisy_graph(seed, angle=None, connectivity=connectivity)
     formed = noisy_graph(seed, angle=angle, connectivity=connectivity)

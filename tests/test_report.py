@@ -19,13 +19,13 @@ import numpy as np
 import pytest
 
 from quotientgraph import integrate, report
-from quotientgraph.camera import Orthographic, Pinhole
-from quotientgraph.normals import NormalMap
+from quotientgraph.geometry.camera import Orthographic, Pinhole
+from quotientgraph.geometry.normals import NormalMap
 from quotientgraph.report.charts import bar_chart, line_chart
 from quotientgraph.report.color import Scale, brief, ramp
-from quotientgraph.report.mesh import grid_mesh, pack
 from quotientgraph.report.page import report_html
 from quotientgraph.report.pictures import crop_of, stable_labels
+from quotientgraph.report.viewer_mesh import grid_mesh, pack
 
 SECTIONS = [
     "warnings",

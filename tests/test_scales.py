@@ -8,9 +8,8 @@ import sys
 import numpy as np
 import pytest
 
-import solvers
-from quotientgraph import QuotientGraph, Step, scenes
-from quotientgraph.continuity import bini
+from quotientgraph import QuotientGraph, Step, scenes, solvers
+from quotientgraph.geometry.jumps import bini
 
 ALL = ["direct", "multigrid", "numba", "scipy"]
 
@@ -137,7 +136,7 @@ _RUN = """
 import sys
 import numpy as np
 from quotientgraph import integrate, scenes
-from solvers.jit import Kernel
+from laplacians.core.jit import Kernel
 Kernel.__call__ = lambda self, *args: self.compiled()(*args)  # in parallel, however little there is to do
 scene = scenes.make("room", shape=(100, 120)).with_noise(1.0)
 out = []
@@ -248,7 +247,7 @@ def test_bad_settings_are_refused(settings, names, noisy_graph):
 
 def test_a_gpu_that_is_not_there_is_refused():
     """device="cuda" without a GPU says why and how to go on; device="auto" goes on by itself."""
-    from solvers.arrays import gpu_problem
+    from laplacians.core.arrays import gpu_problem
 
     if gpu_problem() is None:
         pytest.skip("this machine has a GPU")

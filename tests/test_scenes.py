@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from quotientgraph import scenes
-from quotientgraph.camera import Orthographic, Pinhole, RayMap
+from quotientgraph.geometry.camera import Orthographic, Pinhole, RayMap
 from quotientgraph.scenes.solids import Torus, along
 
 SHAPE = (96, 120)

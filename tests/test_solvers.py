@@ -6,11 +6,11 @@ import types
 import numpy as np
 import pytest
 
-import solvers
-from solvers import bench, registry
-from solvers.cupy_cg import CupyCG
-from solvers.direct import Direct
-from solvers.multigrid import Multigrid
+from laplacians import comparison, registry
+from laplacians.backends.cupy_cg import CupyCG
+from laplacians.backends.direct import Direct
+from laplacians.backends.multigrid import Multigrid
+from quotientgraph import solvers
 
 # What the registry offers here, the GPU's body on numpy, both kinds of factor, and multigrid forced to use its levels.
 BACKENDS = {
@@ -106,7 +106,7 @@ def test_contract(backend, system):
     # Where weights differ by many powers of ten, the residual of an iterative backend bounds its error but loosely.
     contrast = system.weight.max(initial=1.0) / system.weight[system.weight > 0].min(initial=1.0)
     if contrast < 1e4 or solution.iterations <= 1:
-        assert bench.energy_error(system, solution.x, exact(system)) < 10 * RTOL
+        assert comparison.energy_error(system, solution.x, exact(system)) < 10 * RTOL
     assert isinstance(solution.iterations, (int, np.integer))
 
 
@@ -130,7 +130,7 @@ def test_new_weights_on_a_known_pattern(backend):
         system = first.pattern.system(w, w * random.normal(size=len(w)))
         solution = backend.solve(system)
         assert system.residual(solution.x) <= RTOL
-        off = bench.energy_error(system, solution.x, solvers.get("direct").solve(system).x)
+        off = comparison.energy_error(system, solution.x, solvers.get("direct").solve(system).x)
         assert off < 10 * RTOL if spread < 4 else off < 1e-3
 
 
@@ -181,7 +181,7 @@ def test_pyamg_options():
 def test_pyamg_keeps_its_hierarchy_while_it_serves(monkeypatch):
     """Set up once for weights that stay alike; again as soon as 1.5 times the iterations do not suffice."""
     pytest.importorskip("pyamg", reason="PyAMG is not installed")
-    from solvers.pyamg_cg import PyamgCG
+    from laplacians.backends.pyamg_cg import PyamgCG
 
     made = []
     build = PyamgCG._hierarchy
@@ -313,7 +313,7 @@ def test_unknown_names_list_what_there_is():
 def test_unusable_backends_are_known_but_not_available(monkeypatch):
     """Without CuPy: "cupy" is listed with the reason, is not available, and asking for it gives the command to run."""
     monkeypatch.setitem(sys.modules, "cupy", None)
-    row = next(row for row in bench.listing() if row["name"] == "cupy")
+    row = next(row for row in comparison.listing() if row["name"] == "cupy")
     assert not row["available"]
     assert 'pip install "quotientgraph[cuda12]"' in row["reason"]
     assert "cupy" not in solvers.available()
@@ -337,7 +337,7 @@ def test_entry_points(monkeypatch, clean_registry):
     assert "theirs" in solvers.available()
     assert "broken" not in solvers.available()
     assert isinstance(solvers.get("theirs"), Mine)
-    rows = {row["name"]: row for row in bench.listing()}
+    rows = {row["name"]: row for row in comparison.listing()}
     assert rows["theirs"]["version"] == "2.1"
     assert "no module named gone" in rows["broken"]["reason"]
 
@@ -348,7 +348,7 @@ def test_entry_points(monkeypatch, clean_registry):
 def test_dumping_and_bench(tmp_path, clean_registry):
     """Each system given to `Dumping` is a file; `bench` times the backends on them and survives a broken one."""
     system = solvers.LaplacianSystem.from_edges(*SYSTEMS["pieces"])
-    dumping = bench.Dumping(solvers.get("direct"), tmp_path / "systems")
+    dumping = comparison.Dumping(solvers.get("direct"), tmp_path / "systems")
     for _ in range(2):
         dumping.solve(system)
     files = sorted((tmp_path / "systems").iterdir())
@@ -359,11 +359,11 @@ def test_dumping_and_bench(tmp_path, clean_registry):
             raise RuntimeError("out of order")
 
     solvers.register("broken", Broken)
-    timings = bench.bench(files[:1], ["auto", "scipy", "broken"], repeats=1)
+    timings = comparison.bench(files[:1], ["auto", "scipy", "broken"], repeats=1)
     assert [t.backend for t in timings] == ["auto", "scipy", "broken"]
     assert all(t.first > 0 and t.again > 0 and t.residual <= 1e-6 and t.error <= 1e-5 for t in timings[:2])
     assert timings[2].problem == "RuntimeError: out of order"
-    text = bench.table(timings)
+    text = comparison.table(timings)
     assert "out of order" in text
     assert len(text.splitlines()) == 4
-    assert bench.rows(timings)[0]["n"] == system.n
+    assert comparison.rows(timings)[0]["n"] == system.n

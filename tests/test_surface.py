@@ -5,10 +5,10 @@ import pytest
 import trimesh
 
 from quotientgraph import integrate, scenes
-from quotientgraph.camera import Orthographic, Pinhole, RayMap
+from quotientgraph.geometry.camera import Orthographic, Pinhole, RayMap
+from quotientgraph.geometry.mesh import Cuts, triangulate
 from quotientgraph.io import write_mesh
 from quotientgraph.result import CUT_LENGTH
-from quotientgraph.surface import Cuts, triangulate
 
 CAMERAS = [Orthographic(0.5), Pinhole(30, 30, 9.5, 7.5), RayMap.fisheye(100, (16, 20))]
 

@@ -9,13 +9,13 @@ from collections import Counter
 import numpy as np
 import pytest
 
-import quotientgraph.quotient
-import solvers
-from quotientgraph import QuotientGraph, filling, integrate, scenes
-from solvers.cholesky import analyse
-from solvers.hierarchy import Hierarchy
-from solvers.jit import Kernel
-from solvers.lists import Lists
+import quotientgraph.graph.quotient
+from laplacians.core.jit import Kernel
+from laplacians.direct.cholesky import analyse
+from laplacians.multigrid.hierarchy import Hierarchy
+from laplacians.multigrid.lists import Lists
+from quotientgraph import QuotientGraph, integrate, scenes, solvers
+from quotientgraph.method import filling
 
 
 def graph_of(name, shape, **settings):
@@ -126,7 +126,7 @@ def test_entries_visited_by_a_whole_run(calls):
 
 
 def lean(monkeypatch):
-    monkeypatch.setattr(quotientgraph.quotient, "LEAN_EDGES", 0)
+    monkeypatch.setattr(quotientgraph.graph.quotient, "LEAN_EDGES", 0)
 
 
 @pytest.mark.parametrize("settings", [{}, {"merge_every": 3, "max_iterations": 8}])
@@ -138,7 +138,7 @@ def test_lean_results_are_the_same(monkeypatch, settings):
         result = integrate(scene.normals, scene.mask, scene.camera, "opencv", **settings)
         depth.append(result.depth)
         lean(monkeypatch)
-    assert isinstance(result.graph.jump, quotientgraph.continuity.PlanarJumps)
+    assert isinstance(result.graph.jump, quotientgraph.geometry.jumps.PlanarJumps)
     np.testing.assert_allclose(depth[1], depth[0], rtol=1e-9)
 
 

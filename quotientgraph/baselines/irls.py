@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-import solvers
-from solvers.checked import solve_checked
-from solvers.jit import kernel, prange
-from solvers.numba_cg import conjugate_gradients
+import laplacians
+from laplacians.backends.numba_cg import conjugate_gradients
+from laplacians.checked import solve_checked
+from laplacians.core.jit import kernel, prange
 
-from ..camera import Pinhole
-from ..continuity import bini as one_sided
-from ..discontinuity import KINDS, REFERENCE_FOCAL, SHARPNESS, Outliers
-from ..pixelgraph import PixelGraph
-from ..quotient import QuotientGraph
+from ..geometry.camera import Pinhole
+from ..geometry.jumps import bini as one_sided
+from ..graph.pixels import PixelGraph
+from ..graph.quotient import QuotientGraph
+from ..method.cutedges import KINDS, REFERENCE_FOCAL, SHARPNESS, Outliers
 from ..result import Reconstruction, Step
 from .outcome import needs_pixels, outcome
 
@@ -136,7 +136,7 @@ def reweighted(
         "auto" is conjugate gradients that stop at `rtol` times the whole right-hand side; any other solves each
         correction to its own tolerance.
     reweighting, lower, upper, thresholds, max_iterations, energy_tol, progress
-        As in `quotientgraph.scales.optimize`.
+        As in `quotientgraph.method.optimize.optimize`.
     """
     needs_pixels(graph)
     if thresholds not in ("natural", "absolute"):
@@ -163,9 +163,9 @@ class _Loop:
     def __init__(self, graph: QuotientGraph, scheme: Scheme, outliers: Outliers, solver: Any, rtol: float) -> None:
         self.began = time.perf_counter()
         self.graph, self.scheme, self.outliers, self.rtol = graph, scheme, outliers, rtol
-        self.solver = solvers.get(solver) if isinstance(solver, str) and solver != "auto" else solver
+        self.solver = laplacians.get(solver) if isinstance(solver, str) and solver != "auto" else solver
         pixels = graph.pixels
-        self.pattern = solvers.Pattern(pixels.n_pixels, pixels.tail, pixels.head)
+        self.pattern = laplacians.Pattern(pixels.n_pixels, pixels.tail, pixels.head)
         self.beyond = pixels.opposites(np.arange(pixels.n_edges))
         self.jump = np.atleast_2d(np.asarray(graph.jump))
         natural = outliers.natural or not pixels.map.camera.central
@@ -201,19 +201,19 @@ class _Loop:
             self.energy = float(self.terms()[2].sum())
         return self.history[-1]
 
-    def corrected(self, system: solvers.LaplacianSystem, push: np.ndarray) -> solvers.Solution:
+    def corrected(self, system: laplacians.LaplacianSystem, push: np.ndarray) -> laplacians.Solution:
         """CG whose tolerance is relative to the whole problem; what is good enough already is not corrected."""
         p, left = self.pattern, float(np.linalg.norm(system.rhs))
         whole = float(np.linalg.norm(np.bincount(p.tail, push, p.n) - np.bincount(p.head, push, p.n)))
         if left <= self.rtol * whole:
-            return solvers.Solution(np.zeros(system.n), True, 0, 1.0)
+            return laplacians.Solution(np.zeros(system.n), True, 0, 1.0)
         # The kernel itself: the backend aims a little below its tolerance, which moves BiNI to another minimum.
         start, neighbour, pair = p.adjacency
         x, goal = np.zeros(system.n), self.rtol * whole / left
         used = conjugate_gradients(
             start, neighbour, system.weight[pair], system.diagonal, system.rhs.copy(), x, goal, _MOST_ITERATIONS
         )
-        return solvers.Solution(system.centred(x), used < _MOST_ITERATIONS, used, system.residual(x))
+        return laplacians.Solution(system.centred(x), used < _MOST_ITERATIONS, used, system.residual(x))
 
     def terms(self) -> np.ndarray:
         """(4, n_edges): Σ W, Σ W·(−χ), Σ W·χ² and Σ W·jump of the two equations of each edge, at φ as it is."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..quotient import QuotientGraph
+from ..graph.quotient import QuotientGraph
 from ..result import Reconstruction, Step
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-import solvers
-from solvers.checked import solve_checked
+import laplacians
+from laplacians.checked import solve_checked
 
-from ..quotient import QuotientGraph
+from ..graph.quotient import QuotientGraph
 from ..result import Reconstruction, Step
 from .outcome import needs_pixels, outcome
 
@@ -22,10 +22,10 @@ def poisson(graph: QuotientGraph, *, solver: Any = "auto", progress: Any = None)
     pixels = graph.pixels
     jump = np.atleast_2d(np.asarray(graph.jump)).mean(axis=0)
     energy = float(jump @ jump) * 2
-    system = solvers.Pattern(pixels.n_pixels, pixels.tail, pixels.head).system(
+    system = laplacians.Pattern(pixels.n_pixels, pixels.tail, pixels.head).system(
         np.full(pixels.n_edges, 2.0), 2 * jump, energy
     )
-    solution = solve_checked(solvers.get(solver) if isinstance(solver, str) else solver, system, energy, 0)
+    solution = solve_checked(laplacians.get(solver) if isinstance(solver, str) else solver, system, energy, 0)
     left = 2 * float(np.sum(np.square(graph.residual(solution.x, np.arange(pixels.n_edges)))))
     seconds = time.perf_counter() - began
     step = Step(1, 0, graph.n_components, left, solution.iterations, seconds)

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 
-from ..camera import Camera, as_camera
+from ..geometry.camera import Camera, as_camera
 
 SCENE = "scene:"
 
@@ -89,7 +89,7 @@ def _candidates(path: Path) -> list[Path]:
 
 def _readable(folder: Path) -> bool:
     from ..io import InputError
-    from ..io.inputs import _look_into
+    from ..io.normal_files import _look_into
 
     if folder.is_file():
         return True

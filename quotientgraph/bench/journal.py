@@ -68,12 +68,12 @@ class Journal:
 @cache
 def code_digest() -> str:
     """A digest of the source that results depend on: the library without its laboratory, and the solvers."""
-    import solvers
+    import laplacians
 
     digest = hashlib.sha256()
     package = Path(__file__).parents[1]
     skip = {package / name for name in ("bench", "io", "report", "scenes")}
-    for root in (package, Path(solvers.__file__).parent):
+    for root in (package, Path(laplacians.__file__).parent):
         for file in sorted(root.rglob("*.py")):
             if not skip & set(file.parents) and file.name != "cli.py":
                 digest.update(file.read_bytes())

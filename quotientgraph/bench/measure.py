@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 from .. import metrics
+from ..graph.quotient import QuotientGraph
 from ..integration import METHODS
 from ..integration import integrate as library_integrate
-from ..quotient import QuotientGraph
 from ..result import Reconstruction
 from . import papercg as _papercg  # noqa: F401  (registers the solver of the paper's experiments)
 from .cases import Case, Maps

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import solvers
-from solvers.numba_cg import conjugate_gradients
+import laplacians
+from laplacians.backends.numba_cg import conjugate_gradients
 
 NAME = "paper-cg"
 
@@ -24,15 +24,15 @@ class PaperCG:
     rtol: float = 1e-3
     maxiter: int = 5000
 
-    def solve(self, system: solvers.LaplacianSystem) -> solvers.Solution:
+    def solve(self, system: laplacians.LaplacianSystem) -> laplacians.Solution:
         start, neighbour, pair = system.pattern.adjacency
         x = np.zeros(system.n)
         if not system.rhs.any():
-            return solvers.Solution(x, True, 0, 0.0)
+            return laplacians.Solution(x, True, 0, 0.0)
         used = conjugate_gradients(
             start, neighbour, system.weight[pair], system.diagonal, system.rhs.copy(), x, self.rtol, self.maxiter
         )
-        return solvers.Solution(system.centred(x), used < self.maxiter, used, system.residual(x))
+        return laplacians.Solution(system.centred(x), used < self.maxiter, used, system.residual(x))
 
 
-solvers.register(NAME, PaperCG)
+laplacians.register(NAME, PaperCG)

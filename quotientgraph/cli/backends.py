@@ -18,11 +18,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from solvers import bench
+    from laplacians import comparison
 
     if args.bench:
         return _bench(args)
-    rows = bench.listing()
+    rows = comparison.listing()
     if args.json:
         print_json(rows)
         return 0
@@ -35,18 +35,18 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _bench(args: argparse.Namespace) -> int:
-    import solvers
-    from solvers import bench
+    import laplacians
+    from laplacians import comparison
 
     if args.repeat < 1:
         raise UsageError(f"argument --repeat: {args.repeat} must be at least 1")
-    known = ["auto", *solvers.available()]
+    known = ["auto", *laplacians.available()]
     for name in args.solver or ():
         if name not in known:
             raise UsageError(f"argument --solver: {name!r} cannot be used here; use one of {', '.join(known)}")
-    timings = bench.bench(args.bench, args.solver, args.repeat)
+    timings = comparison.bench(args.bench, args.solver, args.repeat)
     if args.json:
-        print_json(bench.rows(timings))
+        print_json(comparison.rows(timings))
     else:
-        sys.stdout.write(bench.table(timings) + "\n")
+        sys.stdout.write(comparison.table(timings) + "\n")
     return 1 if any(timing.problem for timing in timings) else 0

@@ -7,8 +7,8 @@ import os
 import sys
 from pathlib import Path
 
+from .arguments import number, whole
 from .messages import UsageError, error
-from .options import number, whole
 
 # Named here for the help; a test compares them with the registries, which are heavy to load.
 METHODS = ("components", "pixels", "logdepth", "logdepth-d", "bini", "poisson", "fft")

@@ -7,8 +7,8 @@ import difflib
 from pathlib import Path
 from typing import Any
 
+from .arguments import CAMERA
 from .messages import UsageError
-from .options import CAMERA
 
 
 def prepare(parser: argparse.ArgumentParser, argv: list[str]) -> list[str]:

@@ -25,18 +25,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the command; 1 if files are missing or differ, or cannot be fetched."""
-    from ..bench import data
+    from ..bench import downloads
 
     if args.action == "explain":
-        sys.stdout.write(data.ABOUT)
+        sys.stdout.write(downloads.ABOUT)
         return 0
     folder = args.folder or (Path(os.environ[HOME]) if os.environ.get(HOME) else None)
     if folder is None:
         raise UsageError(f"name a folder, or set {HOME}")
     if args.action == "fetch":
-        for got in data.fetch(folder):
+        for got in downloads.fetch(folder):
             sys.stdout.write(f"{got}\n")
-    states = data.check(folder)
+    states = downloads.check(folder)
     for path, state in states:
         sys.stdout.write(f"{state:14s} {path}\n")
     bad = sum(state != "ok" for _, state in states)

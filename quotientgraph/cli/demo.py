@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .arguments import whole
 from .messages import UsageError, print_json, warning
-from .options import whole
 
 if TYPE_CHECKING:
     from ..scenes import Scene
@@ -97,14 +97,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _write(folder: Path, result, name: str, with_report: bool, about: dict[str, str]) -> list[str]:
-    from . import outputs
+    from . import publishing
 
     asked = argparse.Namespace(
         format=("npy",), mesh=("ply",), texture=None, points=False, labels=False, graphml=False, picture=True,
         report=with_report,
     )  # fmt: skip
-    with outputs.place_for(folder), outputs.staged(folder, outputs.staging_for(folder, "demo")) as staging:
-        outputs.write_all(staging, result, name, asked, about=about)
+    with publishing.place_for(folder), publishing.staged(folder, publishing.staging_for(folder, "demo")) as staging:
+        publishing.write_all(staging, result, name, asked, about=about)
         return sorted(file.name for file in staging.iterdir())
 
 
@@ -112,11 +112,11 @@ def _write_input(folder: Path, scene: Scene) -> None:
     """The layout of BiNI: 16-bit normals in the OpenGL frame."""
     import numpy as np
 
-    from ..camera import Pinhole
+    from ..geometry.camera import Pinhole
     from ..io import write_image
-    from . import outputs
+    from . import publishing
 
-    with outputs.place_for(folder), outputs.staged(folder, outputs.staging_for(folder, "demo")) as staging:
+    with publishing.place_for(folder), publishing.staged(folder, publishing.staging_for(folder, "demo")) as staging:
         opengl = np.where(scene.mask[..., None], scene.normals * (1, -1, -1), 0)
         write_image(staging / "normal_map.png", np.rint((opengl + 1) / 2 * 65535).astype(np.uint16))
         write_image(staging / "mask.png", np.where(scene.mask, np.uint8(255), np.uint8(0)))

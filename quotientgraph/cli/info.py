@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from .arguments import add_input_arguments
 from .config import prepare
-from .inputs import expand, names
+from .file_lists import expand, names
 from .messages import about, error, expected, one_line, print_json
-from .options import add_input_arguments
 from .reading import Understood, check_options, describe_camera, understand
 
 ANGLES = (2.0, 3.5, 5.0)
@@ -73,9 +73,9 @@ def describe(path: Path, name: str, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _components(source: Understood, connectivity: int) -> dict[str, Any]:
-    from ..components import connected_components, similar_edges, suitable_angle
-    from ..normals import NormalMap
-    from ..pixelgraph import PixelGraph
+    from ..geometry.normals import NormalMap
+    from ..graph.pixels import PixelGraph
+    from ..graph.selection import connected_components, similar_edges, suitable_angle
 
     pixels = PixelGraph.from_map(
         NormalMap.from_array(source.normals, source.found.mask, source.found.camera, "opencv"), connectivity

@@ -12,11 +12,11 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
-from . import outputs
+from . import publishing
+from .arguments import add_input_arguments, add_method_arguments, whole
 from .config import prepare
-from .inputs import expand, names
+from .file_lists import expand, names
 from .messages import UsageError, error, print_json, warning
-from .options import add_input_arguments, add_method_arguments, whole
 from .progress import InputBar, IterationBar
 from .reading import check_options
 from .reconstruct import Job, attempt, sentence
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.allow_abbrev = False
     parser.add_argument("inputs", nargs="+", metavar="INPUT", help="normal map: file, folder or pattern")
-    outputs.add_arguments(parser)
+    publishing.add_arguments(parser)
     add_input_arguments(parser)
     add_method_arguments(parser)
     group = parser.add_argument_group("running")
@@ -58,10 +58,10 @@ def run(args: argparse.Namespace) -> int:
     root = Path(args.output or "quotientgraph-output")
     direct = single and args.output is not None
     with contextlib.ExitStack() as stack:
-        stack.enter_context(outputs.place_for(root) if direct else outputs.folder(root))
+        stack.enter_context(publishing.place_for(root) if direct else publishing.folder(root))
         if args.dump_systems:
             dump = Path(args.dump_systems)
-            stack.enter_context(outputs.place_for(dump) if single else outputs.folder(dump))
+            stack.enter_context(publishing.place_for(dump) if single else publishing.folder(dump))
         jobs = _jobs(paths, args, root, direct, single)
         records = list(_records(jobs, args))
     return _finish(records, args, time.perf_counter() - began)
@@ -76,20 +76,20 @@ def check(args: argparse.Namespace) -> None:
         if args.method not in METHODS:
             raise UsageError(f"argument --method: {args.method!r} is not known; use one of {', '.join(METHODS)}")
     if args.preset is not None:
-        from ..scales import PRESETS
+        from ..method.optimize import PRESETS
 
         if args.preset not in PRESETS:
             raise UsageError(f"argument --preset: {args.preset!r} is not known; use one of {', '.join(PRESETS)}")
     if args.solver is not None or args.fill_solver is not None:
-        import solvers
+        import laplacians
 
         for name in ("solver", "fill_solver"):
             try:
-                solvers.get(getattr(args, name) or "auto")
+                laplacians.get(getattr(args, name) or "auto")
             except ValueError as problem:
                 raise UsageError(f"argument --{name.replace('_', '-')}: {problem}") from None
     if args.device == "cuda":
-        from solvers.arrays import namespace
+        from laplacians.core.arrays import namespace
 
         try:
             namespace("cuda")
@@ -99,13 +99,13 @@ def check(args: argparse.Namespace) -> None:
         raise UsageError("argument --prior-weight: there is no --depth-prior to weigh")
     if args.texture is not None and "stl" in args.mesh:
         raise UsageError("argument --texture: an STL file holds no texture; use ply, obj or glb")
-    if not outputs.planned(args):
+    if not publishing.planned(args):
         raise UsageError("nothing to write: --format and --mesh are both none, and no other output is asked for")
 
 
 def calm() -> None:
     """The library's log messages are shown as warnings of the result; not twice."""
-    for name in ("quotientgraph", "solvers"):
+    for name in ("quotientgraph", "laplacians"):
         logging.getLogger(name).setLevel(logging.ERROR)
 
 
@@ -115,8 +115,8 @@ def _jobs(paths: list[Path], args: argparse.Namespace, root: Path, direct: bool,
     for path, name in zip(paths, names(paths)):
         target = root if direct else root / name
         dump = None if not args.dump_systems else Path(args.dump_systems) / ("" if single else name)
-        dump_staging = None if dump is None else outputs.staging_for(dump, f"{token}-systems")
-        jobs.append(Job(path, name, target, outputs.staging_for(target, token), dump, dump_staging, args))
+        dump_staging = None if dump is None else publishing.staging_for(dump, f"{token}-systems")
+        jobs.append(Job(path, name, target, publishing.staging_for(target, token), dump, dump_staging, args))
     return jobs
 
 
@@ -124,7 +124,7 @@ def _records(jobs: list[Job], args: argparse.Namespace) -> Iterator[dict[str, An
     """Do the jobs and tell of each as it is done."""
     left = []
     for job in jobs:
-        if args.skip_existing and outputs.all_there(job.target, args):
+        if args.skip_existing and publishing.all_there(job.target, args):
             record = {"input": str(job.path), "name": job.name, "status": "skipped", "output": str(job.target)}
             _tell(record, args)
             yield record

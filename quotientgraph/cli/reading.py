@@ -12,7 +12,7 @@ from .messages import UsageError
 if TYPE_CHECKING:
     import numpy as np
 
-    from ..camera import Camera
+    from ..geometry.camera import Camera
     from ..io import FrameEvidence, NormalInput
 
 FILES = ("mask", "camera", "rays", "texture", "depth_prior")
@@ -59,7 +59,7 @@ def file_for(pattern: str | None, name: str) -> str | None:
 
 def understand(path: Path, name: str, args: argparse.Namespace) -> Understood:
     """Read an input and find its frame."""
-    from ..camera import Orthographic, Pinhole, RayMap
+    from ..geometry.camera import Orthographic, Pinhole, RayMap
     from ..io import detect_frame, read_normals
 
     mask = file_for(args.mask, name)
@@ -80,7 +80,7 @@ def understand(path: Path, name: str, args: argparse.Namespace) -> Understood:
 
 def describe_camera(camera: Camera | None) -> str:
     """A camera in a few words."""
-    from ..camera import Orthographic, Pinhole, RayMap
+    from ..geometry.camera import Orthographic, Pinhole, RayMap
 
     if camera is None:
         return "orthographic (assumed)"

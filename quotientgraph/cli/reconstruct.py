@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .messages import TRACEBACK, about, expected, one_line, unexpected
-from .outputs import staged, write_all
+from .publishing import staged, write_all
 from .reading import Understood, describe_camera, file_for, understand
 
 if TYPE_CHECKING:
@@ -79,11 +79,11 @@ def _do(job: Job, watcher: Watcher) -> dict[str, Any]:
         texture = file_for(args.texture, job.name)
         image = None if texture is None else next(iter(read_arrays(texture).values()))
         if job.dump is not None and job.dump_staging is not None:
-            import solvers
-            from solvers.bench import Dumping
+            import laplacians
+            from laplacians.comparison import Dumping
 
             systems = stack.enter_context(staged(job.dump, job.dump_staging))
-            settings["solver"] = Dumping(solvers.get(settings.get("solver", "auto")), systems)
+            settings["solver"] = Dumping(laplacians.get(settings.get("solver", "auto")), systems)
         result = integrated(source, settings, args, watcher)
         known = facts(source, result, args)
         watcher.stage("writing")

@@ -8,12 +8,12 @@
 from __future__ import annotations
 
 from .atomic import OutputError, atomic
-from .camerafile import read_camera
+from .camera_files import read_camera
 from .conventions import FrameEvidence, FrameScore, detect_frame, frame_axes, frame_name, to_opencv
+from .depth_files import read_labels, write_depth, write_graphml, write_labels
 from .formats import InputError, read_arrays, readable, reader, writable, write_image, writer
-from .inputs import NormalInput, read_depth, read_normals
-from .meshes import mesh_writer, write_mesh, write_points
-from .outputs import read_labels, write_depth, write_graphml, write_labels
+from .mesh_files import mesh_writer, write_mesh, write_points
+from .normal_files import NormalInput, read_depth, read_normals
 
 __all__ = [
     "FrameEvidence",

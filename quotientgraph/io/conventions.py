@@ -26,8 +26,8 @@ from itertools import product
 
 import numpy as np
 
-from ..camera import Camera, as_camera
-from ..normals import FRAMES
+from ..geometry.camera import Camera, as_camera
+from ..geometry.normals import FRAMES
 from .evidence import View, by_limbs, by_loops, by_silhouette, turned
 
 MAX_AWAY = 0.35  # of the pixels may face away in the best frame (a perspective map read as orthographic)

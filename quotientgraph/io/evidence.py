@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..camera import Camera
+from ..geometry.camera import Camera
 
 Frames = dict[str, np.ndarray]
 

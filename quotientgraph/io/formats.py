@@ -81,7 +81,7 @@ def _load_plugins() -> None:
     global _loaded
     if not _loaded:
         _loaded = True
-        for name in ("arrays", "images", "exr"):
+        for name in ("numpy_files", "image_files", "exr_files"):
             importlib.import_module(f"{__package__}.{name}")
         for entry in entry_points(group="quotientgraph.io"):
             entry.load()

@@ -18,8 +18,8 @@ from .charts import bar_chart, clock, line_chart
 from .color import brief, ramp
 from .facts import facts, headline, verdict
 from .gallery import Picture, encode, figure_html, gallery, png_uri
-from .mesh import grid_mesh, pack
 from .pictures import crop_of
+from .viewer_mesh import grid_mesh, pack
 
 if TYPE_CHECKING:
     from ..result import Reconstruction, Step

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..camera import Camera, Orthographic, Pinhole, as_camera
+from ..geometry.camera import Camera, Orthographic, Pinhole, as_camera
 from .solids import Array, Solid, along
 
 FOV = 50.0

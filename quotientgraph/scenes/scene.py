@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..camera import Camera
+from ..geometry.camera import Camera
 from .render import FOV, Model, render
 
 _ROWS = 256  # rows worked on at a time, which bounds the memory of the temporary arrays

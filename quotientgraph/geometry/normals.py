@@ -1,0 +1,184 @@
+"""`NormalMap`: the validated input, and the one place that states frames, units and signs.
+
+Inside the program a normal is a unit vector in the OpenCV camera frame. A pixel is valid when it lies in the mask, its
+normal is finite and not zero, its ray exists, and the surface faces the camera there: n·ray < 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from laplacians.core.jit import kernel, prange
+
+from .camera import Camera, as_camera
+
+# What each axis of a frame is in the OpenCV frame: rows are the signed permutation taking a normal there.
+FRAMES: dict[str, np.ndarray] = {
+    "opencv": np.diag([1.0, 1.0, 1.0]),  # x right, y down, z forward: MoGe, Omnidata
+    "opengl": np.diag([1.0, -1.0, -1.0]),  # x right, y up, z to the viewer: BiNI, DiLiGenT, Marigold
+    "dsine": np.diag([-1.0, -1.0, -1.0]),  # x left, y up, z to the viewer: DSINE, StableNormal
+    "directx": np.diag([1.0, 1.0, -1.0]),  # x right, y down, z to the viewer: DirectX textures
+}
+
+# Why a pixel of the mask was left out.
+_VALID, _OUTSIDE, _NO_NORMAL, _NO_RAY, _FACES_AWAY = 0, 1, 2, 3, 4
+
+
+@dataclass(frozen=True)
+class NormalMap:
+    """Valid pixels of a normal map, in row-major order.
+
+    Attributes
+    ----------
+    normals : (n_pixels, 3) float64
+        Unit normals in the OpenCV frame.
+    index : (H, W) int32
+        Number of each valid pixel, −1 elsewhere.
+    position : (n_pixels,) int32
+        Flat image position of each valid pixel.
+    camera : Camera
+    dropped : dict
+        How many pixels of the mask were left out, by reason.
+    """
+
+    normals: np.ndarray
+    index: np.ndarray
+    position: np.ndarray
+    camera: Camera
+    dropped: dict[str, int]
+
+    @classmethod
+    def from_array(
+        cls,
+        normals: ArrayLike,
+        mask: ArrayLike | None = None,
+        camera: Camera | ArrayLike | None = None,
+        frame: str = "opengl",
+    ) -> NormalMap:
+        """Validate and convert; see `QuotientGraph.from_normals` for the arguments."""
+        array = _checked_normals(normals)
+        shape = array.shape[:2]
+        camera = as_camera(camera)
+        if frame not in FRAMES:
+            raise ValueError(f"frame={frame!r} is not known; use one of {', '.join(sorted(FRAMES))}")
+        x, y = camera.slopes(shape)
+        reason = np.empty(shape, dtype=np.uint8)
+        per_row = np.empty(shape[0], dtype=np.int64)
+        chosen = _checked_mask(mask, shape)
+        _judge(array, chosen, x, y, FRAMES[frame], reason, per_row)
+        counts = np.bincount(reason.ravel(), minlength=5)
+        if counts[_VALID] == 0:
+            raise ValueError(_nothing_left(mask, counts))
+        start = np.concatenate([[0], np.cumsum(per_row)])
+        index = np.empty(shape, dtype=np.int32)
+        unit = np.empty((start[-1], 3))
+        position = np.empty(start[-1], dtype=np.int32)
+        _compact(array, FRAMES[frame], reason, start, index, unit, position)
+        dropped = {
+            "no_normal": int(counts[_NO_NORMAL]),
+            "no_ray": int(counts[_NO_RAY]),
+            "faces_away": int(counts[_FACES_AWAY]),
+        }
+        return cls(unit, index, position, camera, dropped)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        height, width = self.index.shape
+        return height, width
+
+    @property
+    def n_pixels(self) -> int:
+        return len(self.normals)
+
+    def image(self, values: np.ndarray, fill: float = np.nan) -> np.ndarray:
+        """Scatter one value per valid pixel into an (H, W, ...) image."""
+        out = np.full((self.index.size, *values.shape[1:]), fill, dtype=np.result_type(values, type(fill)))
+        out[self.position] = values
+        return out.reshape(*self.shape, *values.shape[1:])
+
+
+def _checked_normals(normals: ArrayLike) -> np.ndarray:
+    array = np.asarray(normals)
+    if array.ndim != 3 or array.shape[2] != 3:
+        raise ValueError(f"normals: expected an array of shape (H, W, 3), got {array.shape}")
+    if array.size == 0:
+        raise ValueError(f"normals: the image is empty, shape {array.shape}")
+    if array.dtype.kind != "f":
+        raise ValueError(
+            f"normals: expected floating-point vectors, got {array.dtype}; "
+            "convert image values first, for instance 2*value/255 - 1 for 8-bit"
+        )
+    if array.shape[0] * array.shape[1] >= 2**29:
+        raise ValueError(f"normals: {array.shape[:2]} pixels exceed the limit of 2**29; integrate it in tiles")
+    return array if array.dtype in (np.float32, np.float64) else array.astype(np.float64)
+
+
+def _checked_mask(mask: ArrayLike | None, shape: tuple[int, int]) -> np.ndarray:
+    if mask is None:
+        return np.broadcast_to(np.ones((1, 1), dtype=bool), shape)
+    chosen = np.asarray(mask)
+    if chosen.shape != shape:
+        raise ValueError(f"mask: its shape {chosen.shape} differs from the normals' {shape}; both are (H, W)")
+    return np.broadcast_to(chosen.astype(bool), shape)
+
+
+def _nothing_left(mask: ArrayLike | None, counts: np.ndarray) -> str:
+    if mask is not None and counts[_OUTSIDE] == counts.sum():
+        return "mask: it selects no pixel; pass a mask that is True where normals are valid"
+    if counts[_FACES_AWAY]:
+        return (
+            f"normals: no valid pixel is left, {counts[_FACES_AWAY]} face away from the camera; "
+            f"the frame is probably another one of {', '.join(sorted(FRAMES))}"
+        )
+    return "normals: no valid pixel is left; all normals are NaN, infinite or zero"
+
+
+@kernel(parallel=True, parallel_from=2**19)
+def _judge(normals, mask, x, y, axes, reason, per_row):
+    """Sort every pixel into valid or a reason why not; count the valid ones of each row."""
+    height, width = reason.shape
+    for v in prange(height):
+        count = 0
+        for u in range(width):
+            if not mask[v, u]:
+                reason[v, u] = 1
+                continue
+            a, b, c = normals[v, u, 0], normals[v, u, 1], normals[v, u, 2]
+            size = a * a + b * b + c * c
+            if not (size > 1e-12 and size < 1e300):
+                reason[v, u] = 2
+                continue
+            nx = axes[0, 0] * a + axes[0, 1] * b + axes[0, 2] * c
+            ny = axes[1, 0] * a + axes[1, 1] * b + axes[1, 2] * c
+            nz = axes[2, 0] * a + axes[2, 1] * b + axes[2, 2] * c
+            towards = nx * x[v, u] + ny * y[v, u] + nz
+            if towards != towards:
+                reason[v, u] = 3
+            elif not (towards < 0):
+                reason[v, u] = 4
+            else:
+                reason[v, u] = 0
+                count += 1
+        per_row[v] = count
+
+
+@kernel(parallel=True, parallel_from=2**19)
+def _compact(normals, axes, reason, start, index, unit, position):
+    """Number the valid pixels and write their unit normals in the OpenCV frame."""
+    height, width = reason.shape
+    for v in prange(height):
+        i = start[v]
+        for u in range(width):
+            if reason[v, u] != 0:
+                index[v, u] = -1
+                continue
+            a, b, c = normals[v, u, 0], normals[v, u, 1], normals[v, u, 2]
+            scale = 1.0 / np.sqrt(np.float64(a) * a + np.float64(b) * b + np.float64(c) * c)
+            for k in range(3):
+                unit[i, k] = (axes[k, 0] * a + axes[k, 1] * b + axes[k, 2] * c) * scale
+            index[v, u] = i
+            position[i] = v * width + u
+            i += 1

@@ -1,0 +1,86 @@
+"""Conjugate gradients preconditioned by PyAMG's smoothed aggregation.
+
+A hierarchy is kept with its pattern and used for the following systems too, whose weights differ. It is allowed
+`patience` times the iterations that it took when it was new; if they do not suffice, a new one is set up from the
+weights at hand and goes on from the x reached.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..core.stopping import IterativeOptions
+from ..system import LaplacianSystem, Solution
+from .scipy_cg import conjugate_gradients
+
+INSTALL = 'pip install "quotientgraph[amg]"'
+
+
+def status() -> tuple[str | None, str]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return None, version("pyamg")
+    except PackageNotFoundError:
+        return f"PyAMG is not installed; install it with: {INSTALL}", ""
+
+
+@dataclass(frozen=True)
+class PyamgCG(IterativeOptions):
+    """CG with a smoothed-aggregation preconditioner.
+
+    Attributes
+    ----------
+    strength : float
+        Neighbours are aggregated when their weight is above this fraction of the geometric mean of their diagonals. The
+        weights of one system span many powers of ten, so zero does badly; much larger ones make dense coarse graphs.
+    patience : float, ≥ 1
+        When a kept hierarchy is given up, in multiples of the iterations it took when it was new.
+    """
+
+    strength: float = 0.02
+    patience: float = 1.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.strength < 1:
+            raise ValueError(f"strength={self.strength} must lie in [0, 1)")
+        if not self.patience >= 1:
+            raise ValueError(f"patience={self.patience} must be at least 1")
+
+    def solve(self, system: LaplacianSystem) -> Solution:
+        if system.settled:
+            return system.nothing()
+        x, iterations, residual = np.zeros(system.n), 0, 1.0
+        kept = system.pattern.memo.get(self._key)
+        if kept is not None:
+            preconditioner, when_new = kept
+            limit = min(self.maxiter, int(self.patience * when_new) + 1)
+            x, iterations, residual = conjugate_gradients(system, x, preconditioner, self.rtol, limit)
+        if residual > self.rtol and iterations < self.maxiter:
+            preconditioner = self._hierarchy(system)
+            x, more, residual = conjugate_gradients(system, x, preconditioner, self.rtol, self.maxiter - iterations)
+            system.pattern.memo[self._key] = preconditioner, more
+            iterations += more
+        return Solution(system.centred(x), residual <= self.rtol, iterations, residual)
+
+    @property
+    def _key(self) -> str:
+        return f"pyamg {self.strength} {self.rtol}"
+
+    def _hierarchy(self, system: LaplacianSystem) -> Any:
+        """A preconditioner from the weights of a system."""
+        import pyamg
+        from scipy.sparse import csr_matrix
+
+        # PyAMG knows sparse matrices of the older kind only, and needs a diagonal without zeros.
+        matrix = csr_matrix(system.matrix)
+        matrix.setdiag(np.where(system.diagonal > 0, system.diagonal, 1.0))
+        matrix.eliminate_zeros()
+        hierarchy = pyamg.smoothed_aggregation_solver(
+            matrix, strength=("symmetric", {"theta": self.strength}), max_coarse=300, coarse_solver="pinv"
+        )
+        return hierarchy.aspreconditioner()

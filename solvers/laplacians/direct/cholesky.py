@@ -1,0 +1,166 @@
+"""L D Lᵀ factorisation of graph Laplacians whose pattern is known: order and analyse once, refactor many times.
+
+The unknowns are eliminated front by front (`laplacians.fronts`). Nearly all arithmetic is that of dense matrices of some
+hundred rows, in which processors are several times quicker than in lists of indices.
+
+Indices are made unsigned in the innermost loops: Numba takes a negative index for one from the end, and asks each time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..core.jit import kernel, prange
+from ..system import Pattern
+from .fronts import Analysis
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A numeric factorisation P(L + ground)Pᵀ = (I + N) D (I + N)ᵀ.
+
+    Attributes
+    ----------
+    analysis : Analysis
+    values : (nnz,) float64
+        N, column by column.
+    pivots : (n,) float64
+        D.
+    """
+
+    analysis: Analysis
+    values: np.ndarray
+    pivots: np.ndarray
+
+    def solve(self, rhs: np.ndarray) -> np.ndarray:
+        x, a = np.empty(len(rhs)), self.analysis
+        _solve(a.order, a.start, a.rows, self.values, self.pivots, rhs, np.empty(len(rhs)), x)
+        return x
+
+
+def analyse(pattern: Pattern) -> Analysis:
+    """Order a pattern and find where its factor is non-zero; kept in the pattern's memo."""
+    if "cholesky" not in pattern.memo:
+        pattern.memo["cholesky"] = Analysis.from_pattern(pattern)
+    return pattern.memo["cholesky"]
+
+
+def factorise(pattern: Pattern, weight: np.ndarray, ground: np.ndarray) -> Factor:
+    """Factor of the Laplacian with `ground` (n,) ≥ 0 added to its diagonal; it must be positive definite."""
+    a = analyse(pattern)
+    values, pivots = np.empty(a.n_nonzeros), np.empty(pattern.n)
+    diagonal = np.bincount(pattern.tail, weight, pattern.n) + np.bincount(pattern.head, weight, pattern.n) + ground
+    room = np.append(0, np.cumsum(a.room**2))
+    _factorise(
+        a.schedule, a.part, weight, diagonal[a.order], a.front, a.start, a.first, a.after, a.offset,
+        a.entry_start, a.entry_at, a.entry_pair, a.taken_start, a.taken_at,
+        room, np.empty(room[-1]), np.empty(a.n_updates), values, pivots,
+    )  # fmt: skip
+    return Factor(a, values, pivots)
+
+
+@kernel(fastmath=True)
+def _eliminate(matrix, m, n_columns):
+    """Partial factorisation in place of the upper triangle of an (m, m) matrix, row after row: four pivots at a time."""
+    k = 0
+    while k < n_columns:
+        n_pivots = min(4, n_columns - k)
+        for p in range(k, k + n_pivots):
+            inverse = 1.0 / matrix[p * m + p]
+            # The rest of this block, or, if it is not a full one, all rows that follow.
+            for i in range(p + 1, k + 4 if n_pivots == 4 else m):
+                factor = matrix[p * m + i] * inverse
+                for j in range(i, m):
+                    matrix[np.uint64(i * m + j)] -= factor * matrix[np.uint64(p * m + j)]
+        if n_pivots == 4:
+            a, b, c, d = k * m, (k + 1) * m, (k + 2) * m, (k + 3) * m
+            ia, ib, ic, id = (
+                1.0 / matrix[a + k],
+                1.0 / matrix[b + k + 1],
+                1.0 / matrix[c + k + 2],
+                1.0 / matrix[d + k + 3],
+            )
+            for i in range(k + 4, m):
+                la, lb, lc, ld = matrix[a + i] * ia, matrix[b + i] * ib, matrix[c + i] * ic, matrix[d + i] * id
+                for j in range(i, m):
+                    matrix[np.uint64(i * m + j)] -= (
+                        la * matrix[np.uint64(a + j)] + lb * matrix[np.uint64(b + j)]
+                        + lc * matrix[np.uint64(c + j)] + ld * matrix[np.uint64(d + j)]
+                    )  # fmt: skip
+        k += n_pivots
+
+
+@kernel
+def _factor_fronts(
+    todo, weight, diagonal, front, start, first, after, offset, entry_start, entry_at, entry_pair, taken_start, taken_at,
+    matrix, updates, values, pivots,
+):  # fmt: skip
+    """Fill, eliminate and store the fronts `todo`; `matrix` is working memory."""
+    for s in todo:
+        begin, n_columns = front[s], front[s + 1] - front[s]
+        m = start[begin + 1] - start[begin] + 1
+        for i in range(m):
+            for j in range(i, m):
+                matrix[np.uint64(i * m + j)] = 0.0
+        for i in range(n_columns):
+            matrix[i * m + i] = diagonal[begin + i]
+        for e in range(entry_start[s], entry_start[s + 1]):
+            matrix[np.uint32(entry_at[e])] -= weight[np.uint32(entry_pair[e])]
+        c = first[s]
+        while c >= 0:
+            at = offset[c]
+            for p in range(taken_start[c], taken_start[c + 1]):
+                row = taken_at[p] * m
+                for q in range(p, taken_start[c + 1]):
+                    matrix[np.uint64(row + taken_at[np.uint64(q)])] += updates[np.uint64(at)]
+                    at += 1
+            c = after[c]
+        _eliminate(matrix, m, n_columns)
+        for i in range(n_columns):
+            pivots[begin + i] = matrix[i * m + i]
+            inverse = 1.0 / matrix[i * m + i]
+            at = start[begin + i] - i - 1
+            for j in range(i + 1, m):
+                values[np.uint64(at + j)] = matrix[np.uint64(i * m + j)] * inverse
+        at = offset[s]
+        for i in range(n_columns, m):
+            for j in range(i, m):
+                updates[np.uint64(at)] = matrix[np.uint64(i * m + j)]
+                at += 1
+
+
+@kernel(parallel=True, parallel_from=2**17)
+def _factorise(
+    schedule, part, weight, diagonal, front, start, first, after, offset, entry_start, entry_at, entry_pair, taken_start,
+    taken_at, room, matrix, updates, values, pivots,
+):  # fmt: skip
+    n_parts = len(part) - 2
+    for i in prange(n_parts):
+        _factor_fronts(
+            schedule[part[i] : part[i + 1]], weight, diagonal, front, start, first, after, offset, entry_start, entry_at,
+            entry_pair, taken_start, taken_at, matrix[room[i] : room[i + 1]], updates, values, pivots,
+        )  # fmt: skip
+    _factor_fronts(
+        schedule[part[n_parts] :], weight, diagonal, front, start, first, after, offset, entry_start, entry_at,
+        entry_pair, taken_start, taken_at, matrix[room[n_parts] :], updates, values, pivots,
+    )  # fmt: skip
+
+
+@kernel
+def _solve(order, start, rows, values, pivots, rhs, y, x):
+    n = len(order)
+    for k in range(n):
+        y[k] = rhs[order[k]]
+    for j in range(n):
+        value = y[j]
+        for q in range(start[j], start[j + 1]):
+            y[np.uint32(rows[q])] -= values[q] * value
+    for j in range(n - 1, -1, -1):
+        value = y[j] / pivots[j]
+        for q in range(start[j], start[j + 1]):
+            value -= values[q] * y[np.uint32(rows[q])]
+        y[j] = value
+    for k in range(n):
+        x[order[k]] = y[k]

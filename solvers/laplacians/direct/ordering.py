@@ -1,0 +1,146 @@
+"""A fill-reducing order of elimination: minimum degree on the quotient graph of the elimination.
+
+Eliminating an unknown joins its neighbours to each other. Instead of adding those edges, the eliminated unknown becomes
+an *element* that stands for them; elements that are covered by a new one are absorbed into it. Degrees are bounded from
+above as in the approximate minimum degree method of Amestoy, Davis and Duff (1996).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..core.jit import kernel
+
+
+def minimum_degree(start: np.ndarray, neighbour: np.ndarray) -> np.ndarray:
+    """(n,) int32: unknowns in the order of elimination, for the graph with the given neighbour lists (no diagonal)."""
+    n = len(start) - 1
+    order = np.empty(n, dtype=np.int32)
+    zeros, none = np.zeros((4, n), dtype=np.int32), np.full((4, n + 1), -1, dtype=np.int32)
+    _minimum_degree(start, neighbour.copy(), order, zeros, none, np.zeros((2, n), dtype=np.int64))
+    return order
+
+
+@kernel
+def _minimum_degree(start, lists, order, zeros, none, longs):
+    """`lists` is overwritten: the list of an unknown holds its elements first, then the unknowns still joined directly.
+
+    `zeros`, `none` and `longs` are working memory; arrays made in here would take longer to compile.
+    """
+    n = len(order)
+    n_elements, n_members, gone, absorbed = zeros[0], zeros[1], zeros[2], zeros[3]
+    first, after, before, mark = none[0], none[1], none[2], none[3]  # doubly linked lists of each degree; marks
+    member_start, outside = (
+        longs[0],
+        longs[1],
+    )  # outside: tag + how many of an element's unknowns the new one leaves out
+    n_joined = np.empty(n, dtype=np.int32)
+    degree = np.empty(n, dtype=np.int32)
+    members = np.empty(max(1, len(lists)), dtype=np.int32)
+    top = 0
+    tag = np.int64(1)
+    for i in range(n - 1, -1, -1):
+        d = start[i + 1] - start[i]
+        n_joined[i] = d
+        degree[i] = d
+        after[i] = first[d]
+        if first[d] >= 0:
+            before[first[d]] = i
+        first[d] = i
+    least = 0
+    for k in range(n):
+        while first[least] < 0:
+            least += 1
+        p = first[least]
+        first[least] = after[p]
+        if after[p] >= 0:
+            before[after[p]] = -1
+        order[k] = p
+        gone[p] = 1
+
+        # The new element: everything that p is joined to, directly or through its elements.
+        bound = n_joined[p]
+        for q in range(start[p], start[p] + n_elements[p]):
+            bound += n_members[lists[q]]
+        if top + bound > len(members):
+            larger = np.empty(2 * (top + bound), dtype=np.int32)
+            for m in range(top):  # a slice assignment takes Numba seconds to compile
+                larger[m] = members[m]
+            members = larger
+        begin = top
+        mark[p] = p
+        for q in range(start[p], start[p] + n_elements[p]):
+            e = lists[q]
+            for m in range(member_start[e], member_start[e] + n_members[e]):
+                i = members[m]
+                if mark[i] != p:
+                    mark[i] = p
+                    members[top] = i
+                    top += 1
+            absorbed[e] = 1
+        for q in range(start[p] + n_elements[p], start[p] + n_elements[p] + n_joined[p]):
+            i = lists[q]
+            if not gone[i] and mark[i] != p:
+                mark[i] = p
+                members[top] = i
+                top += 1
+        member_start[p] = begin
+        n_members[p] = top - begin
+
+        # How much of each older element lies outside the new one.
+        for m in range(begin, top):
+            i = members[m]
+            for q in range(start[i], start[i] + n_elements[i]):
+                e = lists[q]
+                if not absorbed[e]:
+                    if outside[e] < tag:
+                        outside[e] = tag + n_members[e]
+                    outside[e] -= 1
+
+        for m in range(begin, top):
+            i = members[m]
+            d = degree[i]
+            if before[i] >= 0:
+                after[before[i]] = after[i]
+            else:
+                first[d] = after[i]
+            if after[i] >= 0:
+                before[after[i]] = before[i]
+            write = start[i]
+            beyond = 0
+            for q in range(start[i], start[i] + n_elements[i]):
+                e = lists[q]
+                if not absorbed[e]:
+                    if outside[e] == tag:
+                        absorbed[e] = 1  # the new element covers it
+                    else:
+                        beyond += outside[e] - tag
+                        lists[write] = e
+                        write += 1
+            last = start[i] + n_elements[i] + n_joined[i]
+            from_joined = start[i] + n_elements[i]
+            kept_elements = write - start[i]
+            displaced = -1
+            # p itself goes after the elements; what stood there is written at the end of the list instead.
+            for q in range(from_joined, last):
+                j = lists[q]
+                if not gone[j] and mark[j] != p:
+                    if write == start[i] + kept_elements:
+                        displaced = j
+                    else:
+                        lists[write] = j
+                    write += 1
+            if displaced >= 0:
+                lists[write] = displaced
+            lists[start[i] + kept_elements] = p
+            n_elements[i] = kept_elements + 1
+            n_joined[i] = write - start[i] - kept_elements
+            d = min(d + n_members[p] - 1, n_joined[i] + n_members[p] - 1 + beyond, n - k - 2)
+            degree[i] = d
+            before[i] = -1
+            after[i] = first[d]
+            if first[d] >= 0:
+                before[first[d]] = i
+            first[d] = i
+            least = min(least, d)
+        tag += n + 1
