@@ -17,10 +17,8 @@ from typing import Any
 import numpy as np
 
 import laplacians
-from laplacians.backends.multigrid import Multigrid
 from laplacians.checked import solve_checked
 from laplacians.core.jit import kernel
-from laplacians.multigrid.lists import Lists
 
 from ..graph.quotient import QuotientGraph
 from ..graph.selection import connected_components, steady_edges
@@ -29,7 +27,7 @@ FILLINGS = ("contracted", "induced")
 # Pixels. A depth jump shows as a chain of edges with gaps above the first length, somewhere above the second; shorter gaps
 # are what errors add up to along a tree.
 _GAP, _SURE_GAP = 0.5, 12.0
-_MULTIGRID = Multigrid(rtol=1e-9, energy_tol=1e-5)
+_MULTIGRID = laplacians.Multigrid(rtol=1e-9, energy_tol=1e-5)
 
 
 @dataclass(frozen=True)
@@ -56,14 +54,16 @@ def fill(graph: QuotientGraph, solver: Any = "auto", filling: str = "induced") -
     if worst <= 1e-13:  # the tree is a solution, to rounding
         pass
     elif solver == "auto":
-        lists = Lists.from_edges(pixels.n_pixels, pixels.tail, pixels.head, weight)
+        lists = laplacians.NeighbourLists.from_edges(pixels.n_pixels, pixels.tail, pixels.head, weight)
         del weight, jump  # the multigrid hierarchy takes their room
-        iterations, _, converged = _MULTIGRID.solve_lists(lists, rhs, x, energy)
+        solution = _MULTIGRID.improve(lists, x, rhs, energy)
+        converged, iterations = solution.converged, solution.iterations
     else:
         used = weight > 0
         tail, head, weight = pixels.tail[used], pixels.head[used], weight[used].astype(np.float64)
         flow = weight * (jump[used] - (x[tail] - x[head]))
-        system = laplacians.Pattern(pixels.n_pixels, tail, head).system(weight, flow, energy)
+        pattern = laplacians.Pattern(pixels.n_pixels, tail, head)
+        system = laplacians.LaplacianSystem(pattern, weight, flow, energy)
         solution = solve_checked(laplacians.get(solver) if isinstance(solver, str) else solver, system, energy, 0)
         x, converged, iterations = x + solution.x, solution.converged, solution.iterations
     x -= (np.bincount(labels, x) / np.bincount(labels))[labels]

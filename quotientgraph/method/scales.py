@@ -18,6 +18,7 @@ import numpy as np
 
 from laplacians.checked import solve_checked
 from laplacians.core.arrays import to_device, to_host
+from laplacians.system import LaplacianSystem
 
 from ..beyond.contacts import evidence, focal_of, gaps, residual_range
 from ..beyond.priors import Ground, GroundEdges
@@ -209,7 +210,7 @@ class Loop:
         # A border of no weight at all keeps its components as they are to each other, rather than letting them drift.
         weight = self.xp.maximum(terms[0], _LEAST_WEIGHT * float(terms[0].mean()))
         if self.tied is None:
-            system = self.cut.pattern.system(weight, terms[1])
+            system = LaplacianSystem(self.cut.pattern, weight, terms[1])
         else:
             unit = float(self.cut.gamma_squared.mean()) if bilateral else 1.0
             system = self.tied.system(weight, terms[1], self.shift, not bilateral, unit)
