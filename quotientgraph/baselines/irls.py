@@ -194,7 +194,7 @@ class _Loop:
     def step(self) -> Step:
         weight, flow, curve, push = self.terms()
         start_energy = float(curve.sum())
-        system = self.pattern.system(weight, flow, start_energy)
+        system = laplacians.LaplacianSystem(self.pattern, weight, flow, start_energy)
         if self.solver == "auto":
             solution = self.corrected(system, push)
         else:

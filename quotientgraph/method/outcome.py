@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from laplacians.core.arrays import centred
+
 from ..geometry.normals import LEFT_OUT
 from ..graph.quotient import Quotient
-from .filling import centred
 
 logger = logging.getLogger(__name__)
 
