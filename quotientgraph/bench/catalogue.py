@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import errors, speed, stages
+from . import errors, history, speed, stages, unseen
 from .tables import Table
 
 TABLES: dict[str, Table] = {
@@ -16,6 +16,8 @@ TABLES: dict[str, Table] = {
     "speed": speed.SPEED,
     "profile": stages.PROFILE,
     "large": stages.LARGE,
+    "unseen": unseen.UNSEEN,
+    "watch": history.WATCH,
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from .cases import Case
-from .measure import Job, Record
+from .jobs import Job, Record
 from .tables import Entry, Table, entry, in_diligent, paper_figures, paper_job, solves
 
 # Tables of one error per row and object ------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .cases import Case
-from .measure import Job, Record
+from .jobs import Job, Record
 from .tables import Entry, Table, entry, in_diligent, paper_figures, paper_job, solves
 
 # Profile and large scenes --------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .cases import Case
-from .measure import Job, Record
+from .jobs import Job, Record
 from .papercg import NAME as PAPER_SOLVER
 
 # The settings that all experiments of the paper share unless they vary them.
@@ -55,7 +55,9 @@ class Entry:
     near : str or None
         The key of `NEAR` that says how near ours should be. None if the two should not be compared, as for seconds.
     failed : str
-        The reason why there is no number of ours.
+        The reason why there is no number of ours, or how many of its parts failed.
+    spread : float, optional
+        The standard error of ours.
     """
 
     quantity: str
@@ -65,10 +67,11 @@ class Entry:
     paper: float | None = None
     near: str | None = None
     failed: str = ""
+    spread: float | None = None
 
     @property
     def within(self) -> bool | None:
-        """Whether ours is near the paper's; None where that is not asked."""
+        """Whether ours is near the paper's; None if the two are not compared."""
         if self.paper is None or self.near is None:
             return None
         if self.ours is None:
