@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from .. import metrics
-from ..graph.quotient import QuotientGraph
 from ..integration import METHODS
+from ..quotient_graph import QuotientGraph
 from ..result import Reconstruction
 from .cases import Maps
 from .jobs import Job, Record, run_method

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 import itertools
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..integration import METHODS
+from ..integration import METHODS, keywords_of
 from .cases import find
 from .catalogue import TABLES
 from .jobs import Job
@@ -108,13 +107,11 @@ def _methods(text: str) -> list[str]:
 
 
 def _understood(name: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings that a method has; varying the others would measure the same thing again."""
-    method = METHODS[name]
-    parameters = inspect.signature(method.run).parameters.values()
-    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
-    known = {"connectivity", *(parameter.name for parameter in parameters)}
-    if method.joins_pixels:
-        known.add("angle")
-        # A misspelt setting must fail in its cell, not vanish.
+    """Return the settings that a method has; varying the others would measure the same thing again.
+
+    The component method gets all of them, so that a misspelt one fails in its cell instead of vanishing.
+    """
+    if METHODS[name].joins_pixels:
         return settings
-    return {key: value for key, value in settings.items() if key in known or (takes_all and key != "angle")}
+    known = {"connectivity", *keywords_of(name)}
+    return {key: value for key, value in settings.items() if key in known}

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 import json
 from dataclasses import replace
 
-from ..integration import METHODS
+from ..integration import METHODS, keywords_of
 from .cases import Case
 from .jobs import Job, run_method
 
@@ -38,10 +37,7 @@ def warm_up(job: Job) -> None:
 
 def iteration_limit(job: Job) -> dict[str, int]:
     """Return the setting that limits the iterations of a warm-up; empty for a method without iterations."""
-    method = METHODS[job.method]
-    parameters = inspect.signature(method.run).parameters
-    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
-    if "max_iterations" not in parameters and not takes_all:
+    if "max_iterations" not in keywords_of(job.method):
         return {}
-    limit = _ITERATIONS if method.joins_pixels else _PIXEL_ITERATIONS
+    limit = _ITERATIONS if METHODS[job.method].joins_pixels else _PIXEL_ITERATIONS
     return {"max_iterations": min(job.settings.get("max_iterations", limit), limit)}
