@@ -11,13 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from quotientgraph.bench import METRICS, Case, Job, Journal, downloads, find, measure, show
+from quotientgraph.bench import METRICS, Case, Job, Journal, downloads, find, measure, table_text
 from quotientgraph.bench import runs as bench_runs
-from quotientgraph.bench.tables import TABLES, Entry, Table, facts, paper_job
+from quotientgraph.bench.catalogue import TABLES
+from quotientgraph.bench.tables import Entry, Table, paper_figures, paper_job
 from quotientgraph.cli import bench as cli_bench
 from quotientgraph.cli import main
 from quotientgraph.integration import METHODS, Method
 
+ROOT = Path(__file__).parents[1]
 SHARED = Path(os.environ.get("QUOTIENTGRAPH_DATA", Path(__file__).parents[2] / "shared" / "data"))
 needs_data = pytest.mark.skipif(not (SHARED / "diligent").is_dir(), reason=f"no benchmark data in {SHARED}")
 
@@ -50,7 +52,7 @@ def test_a_failing_method_stays_in_its_cell(plane, tmp_path, monkeypatch):
         raise RuntimeError("no luck")
 
     monkeypatch.setitem(METHODS, "broken", Method(broken, "always fails"))
-    records = bench_runs.run(
+    records = bench_runs.run_jobs(
         [Job(plane, "broken"), Job(plane, "poisson")], Journal(tmp_path / "j.jsonl"), progress=False
     )
     assert [record["status"] for record in records] == ["failed", "ok"]
@@ -66,16 +68,16 @@ def test_unknown_settings_fail_in_their_cell(plane):
 def test_finished_cells_are_not_redone(plane, tmp_path, monkeypatch):
     path = tmp_path / "j.jsonl"
     jobs = [Job(plane, "poisson"), Job(plane, "fft")]
-    bench_runs.run(jobs[:1], Journal(path), progress=False)
+    bench_runs.run_jobs(jobs[:1], Journal(path), progress=False)
     # A run that was killed while it wrote leaves half a line.
     with path.open("a") as file:
         file.write('{"key": "half a li')
     ran = []
     monkeypatch.setattr(bench_runs, "measure", lambda job: ran.append(job.method) or measure(job))
-    records = bench_runs.run(jobs, Journal(path), progress=False)
+    records = bench_runs.run_jobs(jobs, Journal(path), progress=False)
     assert ran == ["fft"]
     assert [record["status"] for record in records] == ["ok", "ok"]
-    bench_runs.run(jobs, Journal(path), progress=False)
+    bench_runs.run_jobs(jobs, Journal(path), progress=False)
     assert ran == ["fft"]
 
 
@@ -104,7 +106,7 @@ def test_a_killed_run_continues(tmp_path):
     scenes = [f"scene:plane?shape=16x{n}" for n in range(10, 22)]
     options = ["--plugin", "slowly", "--methods", "slow", "--quiet", "--out", "out"]
     command = [sys.executable, "-m", "quotientgraph", "bench", *scenes, *options]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "solvers")))}
     journal = tmp_path / "out" / "journal.jsonl"
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=tmp_path, env=environment)
     deadline = time.time() + 120
@@ -123,7 +125,7 @@ def test_a_killed_run_continues(tmp_path):
 
 def test_isolated_cells(plane, tmp_path):
     journal = Journal(tmp_path / "j.jsonl")
-    [record] = bench_runs.run([Job(plane, "poisson")], journal, isolate=True, progress=False)
+    [record] = bench_runs.run_jobs([Job(plane, "poisson")], journal, isolate=True, progress=False)
     assert record["status"] == "ok"
     # A process that dies, and one that takes too long, cost their own cell only.
     (tmp_path / "deadly.py").write_text(
@@ -133,11 +135,11 @@ def test_isolated_cells(plane, tmp_path):
     )
     os.environ["PYTHONPATH"] = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     try:
-        [dead] = bench_runs.run([Job(plane, "deadly")], journal, isolate=True, plugins=("deadly",), progress=False)
+        [dead] = bench_runs.run_jobs([Job(plane, "deadly")], journal, isolate=True, plugins=("deadly",), progress=False)
     finally:
         del os.environ["PYTHONPATH"]
     assert "SIGKILL" in dead["error"]
-    [late] = bench_runs.run([Job(plane, "fft")], journal, isolate=True, timeout=0.01, progress=False)
+    [late] = bench_runs.run_jobs([Job(plane, "fft")], journal, isolate=True, timeout=0.01, progress=False)
     assert "stopped after 0.01 s" in late["error"]
 
 
@@ -196,12 +198,14 @@ def test_help_names_what_there_is():
 
 
 def test_paper_facts():
-    assert len({(f["method"], f["theta_deg"], f["outlier_reweighting"]) for f in facts("table1_diligent")}) == 12
+    assert (
+        len({(f["method"], f["theta_deg"], f["outlier_reweighting"]) for f in paper_figures("table1_diligent")}) == 12
+    )
     assert {"main", "connectivity", "convergence", "reweighting", "components", "merging", "profile", "large"} <= set(
         TABLES
     )
     sizes = {"main": 108, "connectivity": 72, "convergence": 216, "reweighting": 144, "components": 27}
-    nine = [Case(name, name) for name in {f["object"] for f in facts("table1_diligent")}]
+    nine = [Case(name, name) for name in {f["object"] for f in paper_figures("table1_diligent")}]
     for name, size in sizes.items():
         assert len(TABLES[name].jobs(nine)) == size
     # Cells that tables share are measured once.
@@ -224,15 +228,15 @@ def test_entries_are_judged_and_shown():
     gone = Entry("MADE, mm", "row", "cow", None, 0.1, "components", "ValueError: no")
     assert (near.within, far.within, gone.within) == (True, False, False)
     assert Entry("seconds", "row", "bear", 1.0, 0.1).within is None
-    plain = show.grid([near, far, gone])
+    plain = table_text.grid([near, far, gone])
     assert "!0.500 (0.1)" in plain
     assert "failed" in plain
-    coloured = show.grid([near, far], colour=True)
+    coloured = table_text.grid([near, far], colour=True)
     assert "\x1b[32m+0.010" in coloured
     assert "\x1b[31m+0.400" in coloured
-    assert "| row" in show.grid([near], markdown=True)
-    assert "components: 1 of 3 cells" in show.summary([near, far, gone])
-    assert show.to_csv([near]).splitlines()[1].startswith('"MADE, mm",row,bear,0.11,0.1,')
+    assert "| row" in table_text.grid([near], markdown=True)
+    assert "components: 1 of 3 cells" in table_text.summary([near, far, gone])
+    assert table_text.to_csv([near]).splitlines()[1].startswith('"MADE, mm",row,bear,0.11,0.1,')
 
 
 def test_folders_and_folders_of_folders(tmp_path):
@@ -276,14 +280,14 @@ def test_data_helper(tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().err.startswith("quotientgraph: error: fetching needs pooch; install it with: pip ")
     (tmp_path / "diligent" / "bear").mkdir(parents=True)
     (tmp_path / "diligent" / "bear" / "mask.png").write_bytes(b"x" * 2301)
-    states = dict(downloads.check(tmp_path))
+    states = dict(downloads.check_files(tmp_path))
     assert states["diligent/bear/mask.png"] == "other content"
     assert states["diligent/bear/K.txt"] == "missing"
 
 
 @needs_data
 def test_the_local_copy_is_the_one_known():
-    assert {state for _, state in downloads.check(SHARED)} == {"ok"}
+    assert {state for _, state in downloads.check_files(SHARED)} == {"ok"}
 
 
 @needs_data

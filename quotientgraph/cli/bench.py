@@ -13,7 +13,7 @@ from .messages import UsageError, error
 # Named here for the help; a test compares them with the registries, which are heavy to load.
 METHODS = ("components", "pixels", "logdepth", "logdepth-d", "bini", "poisson", "fft")
 TABLES = ("main", "connectivity", "convergence", "reweighting", "components", "merging", "bini", "speed", "profile",
-          "large")  # fmt: skip
+          "large", "unseen", "watch")  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +24,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--table", action="append", metavar="NAME", help=f"re-make one of {', '.join(TABLES)}, or all")
     parser.add_argument("--speed", action="append_const", dest="table", const="speed", help="the same as --table speed")
+    parser.add_argument(
+        "--compare",
+        action="append_const",
+        dest="table",
+        const="watch",
+        help="measure a few built-in scenes and compare with the stored history; the same as --table watch",
+    )
+    parser.add_argument("--record", metavar="LABEL", help="with --compare: add the figures to the history")
+    parser.add_argument("--split", default="tune", choices=["tune", "validate", "test"],
+                        help="seeds of the random scenes of --table unseen (tune)")  # fmt: skip
+    parser.add_argument(
+        "--limit", type=whole(1), default=4, metavar="N", help="with --table unseen: seeds of each kind of scene (4)"
+    )
+    parser.add_argument(
+        "--vary",
+        action="append",
+        default=[],
+        metavar="NAME=V;NAME=V",
+        help="with --table unseen: a row with other settings, for an ablation; may be repeated",
+    )
+    parser.add_argument("--into", type=Path, metavar="PAGE", help="also write the tables into a Markdown page")
     parser.add_argument(
         "--methods",
         default="components",
@@ -43,6 +64,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--repeat", type=whole(1), default=1, metavar="N", help="runs of each cell; the median time counts (1)"
     )
     parser.add_argument("--isolate", action="store_true", help="a process for each cell")
+    parser.add_argument(
+        "--processes", type=whole(1), default=1, metavar="N", help="cells that run at once, each on one thread (1)"
+    )
     parser.add_argument(
         "--timeout", type=number(0), metavar="S", help="seconds for a cell; makes each a process of its own"
     )
@@ -64,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the command; 0, or 1 if a cell failed."""
     from importlib import import_module
 
-    from ..bench import command
+    from ..bench import command, plan
 
     sys.path.insert(0, os.getcwd())  # where a plugin is, most likely
     for plugin in args.plugin:
@@ -73,11 +97,11 @@ def run(args: argparse.Namespace) -> int:
         except ImportError as problem:
             raise UsageError(f"argument --plugin: {problem}") from None
     try:
-        plan = command.plan(args)
+        groups = plan.make_plan(args)
     except ValueError as problem:
         raise UsageError(problem) from None
     try:
-        failed = command.run(args, plan)
+        failed = command.run_plan(args, groups)
     except KeyboardInterrupt:
         error(f"interrupted; the same command goes on where it was ({args.out / command.JOURNAL})")
         return 130

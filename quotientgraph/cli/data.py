@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "fetch":
         for got in downloads.fetch(folder):
             sys.stdout.write(f"{got}\n")
-    states = downloads.check(folder)
+    states = downloads.check_files(folder)
     for path, state in states:
         sys.stdout.write(f"{state:14s} {path}\n")
     bad = sum(state != "ok" for _, state in states)
