@@ -23,10 +23,9 @@ def run_python(tmp_path):
     """``run_python(*words)``: start Python in a folder where each of those names is a file that stops the program."""
     for name in HOSTILE:
         (tmp_path / f"{name}.py").write_text(f"raise SystemExit('the file {name}.py of the user was imported')\n")
-    path = os.pathsep.join([str(ROOT), str(ROOT / "solvers"), os.environ.get("PYTHONPATH", "")])
 
     def run(*words):
-        environment = {**os.environ, "PYTHONPATH": path, "PYTHONUTF8": "1"}
+        environment = {**os.environ, "PYTHONUTF8": "1"}
         done = subprocess.run([sys.executable, *words], cwd=tmp_path, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return done.stdout
