@@ -1,19 +1,22 @@
 """Configuration of Sphinx: python -m sphinx -W docs docs/_build"""
 
-import importlib.metadata
 import re
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "solvers"), str(HERE)]
+
+from reference import reference
+
+import quotientgraph
+
+(HERE / "api.md").write_text(reference(), encoding="utf-8")
 
 project = "quotientgraph"
+release = quotientgraph.__version__
 author = "The quotientgraph developers"
 copyright = "The quotientgraph developers, MIT licence"
-try:
-    release = importlib.metadata.version("quotientgraph")
-except importlib.metadata.PackageNotFoundError:
-    release = "source tree"
 
 extensions = [
     "myst_parser",
