@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,6 +19,8 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # the workers share the cores already
 # Programs that a test starts import the same files as the test itself.
 _PATHS = [str(ROOT), str(ROOT / "solvers"), os.environ.get("PYTHONPATH", "")]
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, _PATHS))
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as for jobs in the background; programs would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples in every run, and no time limits: whether a test passes depends on the code alone.
 hypothesis.settings.register_profile(
