@@ -1,5 +1,6 @@
 """Configuration of Sphinx: python -m sphinx -W docs docs/_build"""
 
+import inspect
 import re
 import sys
 from pathlib import Path
@@ -41,10 +42,12 @@ napoleon_use_rtype = False
 napoleon_use_ivar = True
 
 
-def _keep_bars(app, what, name, obj, options, lines):
-    """Docstrings write |x| for an absolute value, which reStructuredText would take for a substitution."""
+def _mend_docstring(app, what, name, obj, options, lines):
+    """Keep |x| for an absolute value, which is markup otherwise, and do not repeat the docstring of a constant's type."""
+    if what == "data" and inspect.getdoc(obj) == inspect.getdoc(type(obj)):
+        lines.clear()
     lines[:] = [line if ">>>" in line else re.sub(r"(?<!\\)\|(?=\S)([^|`]+?)\|", r"\\|\1\\|", line) for line in lines]
 
 
 def setup(app):
-    app.connect("autodoc-process-docstring", _keep_bars)
+    app.connect("autodoc-process-docstring", _mend_docstring)

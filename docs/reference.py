@@ -27,7 +27,7 @@ HIDDEN = {"quotientgraph.cli", "quotientgraph.__main__"}  # the program has comm
 
 
 def modules() -> list[str]:
-    """Every module of the two packages but those of the command line and private ones, from the lowest layer up."""
+    """Every module of the two packages but those of the command line and private ones."""
     found = ["laplacians", "quotientgraph"]
     for package in ("laplacians", "quotientgraph"):
         path = importlib.import_module(package).__path__
@@ -66,7 +66,7 @@ def reference() -> str:
         entries = _entries(importlib.import_module(name), seen)
         page += [f"## {heading}", "", f"`{name}`: {words}", "", *_block(entries)]
     page += ["## Layers", "", "The modules behind these names, for those who build on them. They may change.", ""]
-    for name in modules():
+    for name in sorted(set(modules()) - {front for _, front, _ in FRONT}):
         entries = _entries(importlib.import_module(name), seen)
         if entries:
             page += [f"### `{name}`", "", *_block(entries)]
@@ -76,7 +76,7 @@ def reference() -> str:
 def _entries(module: ModuleType, seen: set[int]) -> list[str]:
     values = {name: getattr(module, name) for name in public_names(module)}
     new = {name: v for name, v in values.items() if not isinstance(v, ModuleType) and id(v) not in seen}
-    seen.update(id(v) for v in new.values() if callable(v))
+    seen.update(id(v) for v in new.values())
     return [directive(f"{module.__name__}.{name}", value) for name, value in new.items()]
 
 

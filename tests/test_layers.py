@@ -1,6 +1,7 @@
 """Imports run downwards through the layers, at the top of a module or inside a function, and never in a circle."""
 
 import ast
+import re
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -12,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # From the bottom up. A module may import its own layer and those before it. docs/architecture.md draws the same list.
 LAYERS = [
     "laplacians", "settings", "geometry", "metrics", "graph", "method", "beyond", "baselines", "io", "report", "result",
-    "integration", "scenes", "bench", "scale", "cli", "__main__",
+    "quotient_graph", "integration", "scenes", "bench", "cli", "__main__",
 ]  # fmt: skip
 
 
@@ -95,6 +96,12 @@ def test_no_import_cycle():
         TopologicalSorter({module: imported(module) for module in PATHS}).prepare()
     except CycleError as error:
         pytest.fail(" imports ".join(reversed(error.args[1])))
+
+
+def test_the_page_of_the_architecture_lists_the_layers():
+    """The table in docs/architecture.md has a line for each layer, in the same order."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    assert [*re.findall(r"^\| `(\w+)` \|", page.split("## Hooks")[0], re.M), "__main__"] == LAYERS
 
 
 def test_the_layers_are_seen():

@@ -91,3 +91,25 @@ def test_the_two_commands_are_one_line_each():
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
     assert "python -m venv .venv && .venv/bin/pip install . && .venv/bin/quotientgraph demo" in lines
     assert 'python -m venv .venv && .venv/bin/pip install ".[test]" && .venv/bin/python -m pytest' in lines
+
+
+def test_what_contributors_are_shown_works(tmp_path):
+    """The code blocks of CONTRIBUTING are one program, and what they add can be used: backend, reader, scene, metric."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+    assert len(blocks) == 5
+    use = """
+from pathlib import Path
+from quotientgraph import QuotientGraph, io, scenes
+from quotientgraph.bench import Job, find, measure
+np.array([2, 1], dtype="<u2").tofile("a.raw3")
+with open("a.raw3", "ab") as file:
+    file.write(bytes(range(6)))
+assert io.read_arrays(Path("a.raw3"))[""].tolist() == [[[0, 1, 2], [3, 4, 5]]]
+found = scenes.make("ball_on_floor", shape=(24, 30))
+graph = QuotientGraph.from_normals(found.normals, found.mask, found.camera, "opencv")
+graph.optimize(solver="dense", max_iterations=3)
+[case] = find(["scene:plane?shape=16x20"])
+assert measure(Job(case, "poisson"))["median_error"] < 1e-9
+"""
+    subprocess.run([sys.executable, "-c", "\n".join([*blocks, use])], cwd=tmp_path, check=True)

@@ -49,7 +49,7 @@ class Scene:
         return self.mask.shape
 
     def with_noise(self, degrees: float, seed: int = 0) -> Scene:
-        """Each normal turned about a random tangent axis by an angle drawn from N(0, `degrees`²).
+        """Each normal turned about a random tangent axis by an angle drawn from N(0, degrees²).
 
         Mask and depth stay those of the exact surface; normals that end up facing away are left as they are.
         """
