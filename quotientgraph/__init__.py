@@ -33,15 +33,15 @@ if TYPE_CHECKING:
 
     from . import io, metrics, report, scenes
     from .geometry.camera import Camera, Orthographic, Pinhole, RayMap
-    from .graph.quotient import QuotientGraph
     from .integration import integrate
+    from .quotient_graph import QuotientGraph
     from .result import Reconstruction, Step
 else:
     _HOME = {
         "Camera": "quotientgraph.geometry.camera",
         "Orthographic": "quotientgraph.geometry.camera",
         "Pinhole": "quotientgraph.geometry.camera",
-        "QuotientGraph": "quotientgraph.graph.quotient",
+        "QuotientGraph": "quotientgraph.quotient_graph",
         "RayMap": "quotientgraph.geometry.camera",
         "Reconstruction": "quotientgraph.result",
         "Step": "quotientgraph.result",

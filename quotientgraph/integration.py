@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +11,8 @@ from numpy.typing import ArrayLike
 
 from . import baselines
 from .geometry.camera import Camera
-from .graph.quotient import QuotientGraph
-from .method.optimize import optimize
+from .method.outcome import Outcome, Progress
+from .quotient_graph import QuotientGraph
 from .result import Reconstruction
 
 
@@ -21,26 +22,24 @@ class Method:
 
     Attributes
     ----------
-    run : callable
-        ``run(graph, **settings) -> Reconstruction``.
+    run : callable or None
+        ``run(graph, **settings) -> Outcome``; None is `QuotientGraph.optimize`.
     summary : str
     joins_pixels : bool
-        Whether the graph has components of several pixels; else `angle` is not used.
+        Whether the graph has components of several pixels; if not, `angle` is not used.
     connectivity : 4 or 8
         Used where the caller does not say.
     """
 
-    run: Callable[..., Reconstruction]
+    run: Callable[..., Outcome] | None
     summary: str
     joins_pixels: bool = False
     connectivity: int = 8
 
 
-PAPER_ANGLE = 3.5  # degrees
-
 METHODS: dict[str, Method] = {
-    "components": Method(optimize, "relative scales of continuous components", joins_pixels=True),
-    "pixels": Method(optimize, "the component method with one component a pixel"),
+    "components": Method(None, "relative scales of continuous components", joins_pixels=True),
+    "pixels": Method(None, "the component method with one component a pixel"),
     "logdepth": Method(baselines.logdepth, "reweighted log-depth, planar model (Milano 2025 ND)"),
     "logdepth-d": Method(baselines.logdepth_d, "log-depth with a discontinuity term (Milano 2025 D)"),
     "bini": Method(baselines.bini, "bilateral normal integration (Cao 2022)", connectivity=4),
@@ -57,21 +56,47 @@ def integrate(
     angle: float | str | None = "auto",
     connectivity: int | None = None,
     method: str = "components",
-    **settings: Any,
+    *,
+    solver: Any = "auto",
+    reweighting: str | None = None,
+    lower: float | None = None,
+    upper: float | None = None,
+    thresholds: str | None = None,
+    max_iterations: int | None = None,
+    energy_tol: float | None = None,
+    merge_every: int | None = None,
+    device: str | None = None,
+    progress: bool | Progress | None = None,
+    fill_solver: Any = None,
+    filling: str | None = None,
+    faces: str | None = None,
+    alignment: str | None = None,
+    preset: str | None = None,
+    prior: ArrayLike | None = None,
+    prior_weight: float | None = None,
+    anchors: Sequence[tuple[float, float, float]] | None = None,
+    rtol: float | None = None,
 ) -> Reconstruction:
     """Recover depth from normals: ``QuotientGraph.from_normals(...).optimize(...)``, or one of its peers.
 
     Parameters
     ----------
     normals, mask, camera, frame, angle
-        As in `QuotientGraph.from_normals`, but with ``preset="paper"`` the angle "auto" is the paper's 3.5°; pixel-level
-        methods do not use `angle`.
+        As in `QuotientGraph.from_normals`. Pixel-level methods do not use `angle`.
     connectivity : 4 or 8, optional
         By default 8; 4 for "bini" and "fft".
     method : str
         "components", or a peer: "pixels", "logdepth", "logdepth-d", "bini", "poisson", "fft".
-    **settings
-        As in `QuotientGraph.optimize`; those of a peer are in `quotientgraph.baselines`.
+    solver, reweighting, lower, upper, thresholds, max_iterations, energy_tol, merge_every, device, progress, fill_solver, \
+filling, faces, alignment, preset, prior, prior_weight, anchors
+        As in `QuotientGraph.optimize`. What is not given is the method's own default. A peer takes some of them, see
+        `quotientgraph.baselines`, and refuses the others.
+    rtol : float, optional
+        Tolerance of the linear solves of "bini", "logdepth" and "logdepth-d".
+
+    Returns
+    -------
+    Reconstruction
 
     Examples
     --------
@@ -83,8 +108,33 @@ def integrate(
     if method not in METHODS:
         raise ValueError(f"method={method!r} is not known; use one of {', '.join(METHODS)}")
     chosen = METHODS[method]
-    if angle == "auto" and settings.get("preset") == "paper":
-        angle = PAPER_ANGLE
+    keywords = {
+        "solver": solver,
+        "reweighting": reweighting,
+        "lower": lower,
+        "upper": upper,
+        "thresholds": thresholds,
+        "max_iterations": max_iterations,
+        "energy_tol": energy_tol,
+        "merge_every": merge_every,
+        "device": device,
+        "progress": progress,
+        "fill_solver": fill_solver,
+        "filling": filling,
+        "faces": faces,
+        "alignment": alignment,
+        "preset": preset,
+        "prior": prior,
+        "prior_weight": prior_weight,
+        "anchors": anchors,
+        "rtol": rtol,
+    }
+    given = {name: value for name, value in keywords.items() if value is not None}
+    run = QuotientGraph.optimize if chosen.run is None else chosen.run
+    taken = keywords_of(method)
+    for name in given:
+        if name not in taken and not (name == "solver" and given[name] == "auto"):
+            raise ValueError(f"{name}: method={method!r} does not take it; it takes {', '.join(taken)}")
     graph = QuotientGraph.from_normals(
         normals,
         mask,
@@ -92,5 +142,14 @@ def integrate(
         frame,
         angle if chosen.joins_pixels else None,
         chosen.connectivity if connectivity is None else connectivity,
+        preset=preset or "best",
     )
-    return chosen.run(graph, **settings)
+    found = run(graph, **{name: value for name, value in given.items() if name in taken})
+    return found if isinstance(found, Reconstruction) else Reconstruction.from_outcome(found)
+
+
+def keywords_of(method: str) -> list[str]:
+    """Names of the settings that a method of `METHODS` takes."""
+    run = METHODS[method].run
+    parameters = inspect.signature(QuotientGraph.optimize if run is None else run).parameters.values()
+    return [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]

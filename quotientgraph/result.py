@@ -1,38 +1,26 @@
-"""`Reconstruction`, what integration returns, and `Step`, what one iteration did."""
+"""`Reconstruction`, what integration returns: depth, points, mesh, and what to know about them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from .graph.quotient import QuotientGraph
+from . import io, report
+from .beyond.confidence import confidence
+from .geometry.mesh import Cuts, Mesh, triangulate
+from .method.outcome import Outcome, Step
+from .method.weights import TEAR
 
 if TYPE_CHECKING:
-    from .geometry.mesh import Mesh
-    from .report import Fragment
+    from .quotient_graph import QuotientGraph
 
-# A residual longer than this many pixels is a discontinuity: the surface is cut there.
-CUT_LENGTH = 3.77
+__all__ = ["Reconstruction", "Step"]
 
 
-@dataclass(frozen=True)
-class Step:
-    """One iteration of the relative-scale optimisation."""
-
-    iteration: int
-    level: int
-    n_components: int
-    energy: float
-    solver_iterations: int
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Reconstruction:
+class Reconstruction(Outcome):
     """A surface integrated from normals.
 
     Attributes
@@ -40,30 +28,29 @@ class Reconstruction:
     graph : QuotientGraph
         The last Qm.
     potential : (n_pixels,) float64
-        φ of each valid pixel, of zero mean over each connected piece.
+        φ of each valid pixel: log-depth for a central camera, depth in pixels for an orthographic one.
     levels : list of QuotientGraph
         Q0, Q1, …, the last of which is `graph`.
     history : list of Step
+        What each iteration did.
     seconds : dict
         Time by stage: "graph", "components", "filling", "scales".
     converged : bool
     warnings : list of str
-        What a user should know: pixels left out, pieces, non-convergence.
+        What to know about the result: pixels left out, separate pieces, non-convergence.
     device : str
         "cpu" or "cuda": where the scales were optimised.
     evidence : dict
-        How well each start that was tried explains the cut edges; the highest was kept. See `quotientgraph.beyond.contacts`.
+        How well each start that was tried explains the cut edges; the highest was kept.
     """
 
     graph: QuotientGraph
-    potential: np.ndarray
     levels: list[QuotientGraph]
-    history: list[Step] = field(repr=False)
-    seconds: dict[str, float]
-    converged: bool
-    warnings: list[str]
-    device: str = "cpu"
-    evidence: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def from_outcome(cls, outcome: Outcome) -> Self:
+        """The same with what users do to it."""
+        return cls(**vars(outcome))
 
     @cached_property
     def depth(self) -> np.ndarray:
@@ -97,9 +84,7 @@ class Reconstruction:
     @cached_property
     def residual(self) -> np.ndarray:
         """(n_edges,) float64: φ_tail − φ_head − jump of every edge of G0, in pixels (at the surface, laterally)."""
-        pixels = self.graph.pixels
-        focal = pixels.focal if np.ndim(pixels.focal) == 0 else np.asarray(pixels.focal)[pixels.tail]
-        return self.graph.residual(self.potential, np.arange(pixels.n_edges)) * focal
+        return self.graph.tear(self.potential)
 
     @property
     def discontinuity(self) -> np.ndarray:
@@ -115,22 +100,18 @@ class Reconstruction:
         """(H, W) float64 in [0, 1]: how firmly the component of each pixel is held in its place; NaN outside.
 
         ½ means that it hangs on the rest by as much as ten edges that fit; below, its depth is a guess. Computed on
-        request, from the components of Q0; see `quotientgraph.beyond.contacts.confidence`.
+        request, from the components of Q0; see `quotientgraph.beyond.confidence`.
         """
-        from .beyond.contacts import confidence
-
         first = self.levels[0]
         return first.pixels.map.image(confidence(first, self.potential)[first.labels])
 
     @property
     def broken(self) -> np.ndarray:
         """(n_edges,) bool: edges of G0 across which the surface is cut."""
-        return np.abs(self.residual) > CUT_LENGTH
+        return np.abs(self.residual) > TEAR
 
     def mesh(self) -> Mesh:
         """Triangles over the valid pixels, cut at the `broken` edges, with the given normals; OpenCV frame."""
-        from .geometry.mesh import Cuts, triangulate
-
         pixels = self.graph.pixels
         position, shape = pixels.map.position, pixels.map.shape
         cuts = Cuts.from_edges(shape, position[pixels.tail], position[pixels.head], self.broken)
@@ -138,8 +119,6 @@ class Reconstruction:
 
     def save(self, path: Path | str) -> None:
         """Write by suffix: the depth (.npy .exr .tiff .png …), the mesh (.ply .obj .glb .stl) or the report (.html)."""
-        from . import io, report
-
         suffix = Path(path).suffix.lower()
         if suffix in (".html", ".htm"):
             report.write_report(self, path)
@@ -148,13 +127,20 @@ class Reconstruction:
         else:
             io.write_depth(path, self.depth)
 
-    def show(self) -> Fragment | None:
+    def show(self) -> report.Fragment | None:
         """Show the maps and the convergence: in windows, or in a notebook as a picture with a few numbers."""
-        from .report import show
-
-        return show(self)
+        return report.show(self)
 
     def _repr_html_(self) -> str:
-        from .report import html_fragment
+        return report.html_fragment(self)
 
-        return html_fragment(self)
+    def __repr__(self) -> str:
+        height, width = self.graph.pixels.map.shape
+        state = "converged" if self.converged else "NOT converged"
+        lines = [
+            f"<Reconstruction of {self.graph.pixels.n_pixels} pixels ({height}×{width} image): "
+            f"{state} after {len(self.history)} iterations, {sum(self.seconds.values()):.2f} s",
+            f" {self.graph!r}",
+            *(f" warning: {text}" for text in self.warnings),
+        ]
+        return "\n".join(lines) + ">"

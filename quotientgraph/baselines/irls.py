@@ -6,6 +6,7 @@ residual is below a thousandth of the *whole* right-hand side is left as it is. 
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -21,9 +22,10 @@ from laplacians.core.jit import kernel, prange
 from ..geometry.camera import Pinhole
 from ..geometry.jumps import bini as one_sided
 from ..graph.pixels import PixelGraph
-from ..graph.quotient import QuotientGraph
-from ..method.cutedges import KINDS, REFERENCE_FOCAL, SHARPNESS, Outliers
-from ..result import Reconstruction, Step
+from ..graph.quotient import Quotient
+from ..method.outcome import Outcome, Step, reporter
+from ..method.weights import KINDS, SHARPNESS, Outliers
+from ..settings import Settings
 from .outcome import needs_pixels, outcome
 
 CG_RTOL = 1e-3  # of the whole right-hand side, as both papers' implementations have it
@@ -44,7 +46,7 @@ def bini_terms(pixels: PixelGraph) -> tuple[np.ndarray, np.ndarray]:
     unequal focal lengths and four neighbours know the difference; all others use f·n·τ.
     """
     camera = pixels.map.camera
-    gamma, jump = planar_gamma(pixels), one_sided(pixels)
+    gamma, jump = planar_gamma(pixels), one_sided(pixels.map, pixels.tail, pixels.head)
     if not isinstance(camera, Pinhole) or camera.fx == camera.fy or pixels.connectivity != 4:
         return jump, gamma
     v, u = np.divmod(pixels.map.position, pixels.map.shape[1])
@@ -90,12 +92,12 @@ BINI = Scheme(
 )
 
 
-def logdepth(graph: QuotientGraph, **settings: Any) -> Reconstruction:
+def logdepth(graph: Quotient, **settings: Any) -> Outcome:
     """Log-depth integration with the planar model ("ND" in the paper's tables); settings of `reweighted`."""
     return reweighted(graph, LOGDEPTH, **settings)
 
 
-def logdepth_d(graph: QuotientGraph, **settings: Any) -> Reconstruction:
+def logdepth_d(graph: Quotient, **settings: Any) -> Outcome:
     """`logdepth` with the discontinuity term ("D").
 
     In each direction on its own, ω = exp(jump) becomes ω + β·(z_a/z_b − ω) at the former iterate; orthographic: the
@@ -105,14 +107,14 @@ def logdepth_d(graph: QuotientGraph, **settings: Any) -> Reconstruction:
     return reweighted(graph, LOGDEPTH_D, **settings)
 
 
-def bini(graph: QuotientGraph, **settings: Any) -> Reconstruction:
+def bini(graph: Quotient, **settings: Any) -> Outcome:
     """Bilateral normal integration (Cao 2022); its jumps and γ are those of `bini_terms`, whatever the graph's are."""
     defaults = {"reweighting": "none", "max_iterations": 100, "energy_tol": 1e-4}
     return reweighted(replace(graph, jump=bini_terms(graph.pixels)[0]), BINI, **{**defaults, **settings})
 
 
 def reweighted(
-    graph: QuotientGraph,
+    graph: Quotient,
     scheme: Scheme,
     *,
     solver: Any = "auto",
@@ -124,26 +126,32 @@ def reweighted(
     energy_tol: float = 1e-3,
     rtol: float = CG_RTOL,
     progress: bool | Callable[[Step], Any] | None = None,
-) -> Reconstruction:
+) -> Outcome:
     """Iteratively reweighted least squares over all pixels.
 
     Parameters
     ----------
-    graph : QuotientGraph
+    graph : Quotient
         With one component a pixel (``angle=None``).
     scheme : Scheme
     solver : "auto", a backend's name or an object with ``solve(system)``
         "auto" is conjugate gradients that stop at `rtol` times the whole right-hand side; any other solves each
         correction to its own tolerance.
     reweighting, lower, upper, thresholds, max_iterations, energy_tol, progress
-        As in `quotientgraph.method.optimize.optimize`.
+        As in `quotientgraph.QuotientGraph.optimize`.
     """
     needs_pixels(graph)
-    if thresholds not in ("natural", "absolute"):
-        raise ValueError(f'thresholds={thresholds!r} must be "natural" or "absolute"')
-    outliers = Outliers(reweighting, lower, upper, natural=thresholds == "natural")
+    settings = Settings(
+        reweighting=reweighting,
+        lower=lower,
+        upper=upper,
+        thresholds=thresholds,
+        max_iterations=max_iterations,
+        energy_tol=energy_tol,
+    )
+    outliers = Outliers.from_settings(settings)
     loop = _Loop(graph, scheme, outliers, solver, rtol)
-    report, close = _reporter(progress, max_iterations)
+    report, close = reporter(progress, max_iterations)
     converged = False
     try:
         while loop.iteration < max_iterations and not converged:
@@ -157,10 +165,14 @@ def reweighted(
     return outcome(graph, loop.phi, loop.history, seconds, converged, loop.unsolved)
 
 
+for _peer in (logdepth, logdepth_d, bini):  # they take the settings of `reweighted`
+    _peer.__signature__ = inspect.signature(reweighted)  # type: ignore[attr-defined]
+
+
 class _Loop:
     """The state of the reweighting: the potential and what the weights are computed from."""
 
-    def __init__(self, graph: QuotientGraph, scheme: Scheme, outliers: Outliers, solver: Any, rtol: float) -> None:
+    def __init__(self, graph: Quotient, scheme: Scheme, outliers: Outliers, solver: Any, rtol: float) -> None:
         self.began = time.perf_counter()
         self.graph, self.scheme, self.outliers, self.rtol = graph, scheme, outliers, rtol
         self.solver = laplacians.get(solver) if isinstance(solver, str) and solver != "auto" else solver
@@ -168,9 +180,8 @@ class _Loop:
         self.pattern = laplacians.Pattern(pixels.n_pixels, pixels.tail, pixels.head)
         self.beyond = pixels.opposites(np.arange(pixels.n_edges))
         self.jump = np.atleast_2d(np.asarray(graph.jump))
-        natural = outliers.natural or not pixels.map.camera.central
         self.gamma = scheme.gamma(pixels)
-        self.unit = np.broadcast_to(pixels.focal / REFERENCE_FOCAL if natural else 1.0, (pixels.n_pixels,))
+        self.unit = np.broadcast_to(outliers.scale(pixels.map), (pixels.n_pixels,))
         self.phi = np.zeros(pixels.n_pixels)
         self.energy = np.inf
         self.history: list[Step] = []
@@ -227,22 +238,6 @@ class _Loop:
             outliers.power, out,
         )  # fmt: skip
         return out
-
-
-def _reporter(progress: Any, total: int) -> tuple[Callable[[Step], Any], Callable[[], Any]]:
-    if callable(progress):
-        return progress, lambda: None
-    if not progress:
-        return lambda step: None, lambda: None
-    from tqdm.auto import tqdm
-
-    bar = tqdm(total=total, desc="pixels", unit="it", leave=False)
-
-    def show(step: Step) -> None:
-        bar.set_postfix(energy=f"{step.energy:.3g}")
-        bar.update()
-
-    return show, bar.close
 
 
 @kernel(parallel=True)

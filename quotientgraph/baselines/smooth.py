@@ -10,12 +10,12 @@ import numpy as np
 import laplacians
 from laplacians.checked import solve_checked
 
-from ..graph.quotient import QuotientGraph
-from ..result import Reconstruction, Step
+from ..graph.quotient import Quotient
+from ..method.outcome import Outcome, Step
 from .outcome import needs_pixels, outcome
 
 
-def poisson(graph: QuotientGraph, *, solver: Any = "auto", progress: Any = None) -> Reconstruction:
+def poisson(graph: Quotient, *, solver: Any = "auto", progress: Any = None) -> Outcome:
     """Plain least squares: every equation counts the same, one solve; smooth across discontinuities."""
     needs_pixels(graph)
     began = time.perf_counter()
@@ -34,7 +34,7 @@ def poisson(graph: QuotientGraph, *, solver: Any = "auto", progress: Any = None)
     return outcome(graph, solution.x, [step], seconds, solution.converged, not solution.converged)
 
 
-def fft(graph: QuotientGraph, *, boundary: str = "mirror", progress: Any = None) -> Reconstruction:
+def fft(graph: Quotient, *, boundary: str = "mirror", progress: Any = None) -> Outcome:
     """Frankot and Chellappa's projection of the gradient field onto integrable ones, by Fourier transform.
 
     The mask's outside has zero gradients. `boundary` is "mirror" (the image continued by its mirror images, so that
@@ -65,12 +65,12 @@ def fft(graph: QuotientGraph, *, boundary: str = "mirror", progress: Any = None)
     return outcome(graph, phi, [step], seconds, True, 0)
 
 
-def gradients(graph: QuotientGraph) -> tuple[np.ndarray, np.ndarray]:
+def gradients(graph: Quotient) -> tuple[np.ndarray, np.ndarray]:
     """(H, W) derivatives of the potential by u and by v that the normals state, 0 outside the valid pixels.
 
     Central cameras: −n·∂τ/(n·τ), with the derivative of the ray; orthographic: −n_x/n_z and −n_y/n_z.
     """
-    m, facing = graph.pixels.map, graph.pixels.facing
+    m, facing = graph.pixels.map, graph.pixels.map.facing
     if m.camera.central:
         x, y = (np.asarray(slope) for slope in m.camera.slopes(m.shape))
         out = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import inspect
 import itertools
 import json
 import os
@@ -12,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..integration import METHODS
+from ..integration import METHODS, keywords_of
 from . import show
 from .cases import find
 from .journal import Journal, machine
@@ -101,13 +100,8 @@ def plan(args: argparse.Namespace) -> Plan:
 
 def _understood(name: str, settings: dict[str, Any]) -> dict[str, Any]:
     """The settings that mean something to a method: varying the others would measure the same thing again."""
-    method = METHODS[name]
-    parameters = inspect.signature(method.run).parameters.values()
-    takes_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
-    known = {"connectivity", *(parameter.name for parameter in parameters)} | (
-        {"angle"} if method.joins_pixels else set()
-    )
-    return {key: value for key, value in settings.items() if key in known or (takes_all and key != "angle")}
+    known = {"connectivity", *keywords_of(name), *(["angle"] if METHODS[name].joins_pixels else [])}
+    return {key: value for key, value in settings.items() if key in known}
 
 
 def _settings(texts: Sequence[str]) -> dict[str, list[Any]]:

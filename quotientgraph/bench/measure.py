@@ -9,7 +9,6 @@ shows, and ``memory`` says so.
 from __future__ import annotations
 
 import contextlib
-import inspect
 import json
 import logging
 import sys
@@ -23,9 +22,9 @@ from typing import Any
 import numpy as np
 
 from .. import metrics
-from ..graph.quotient import QuotientGraph
-from ..integration import METHODS
+from ..integration import METHODS, keywords_of
 from ..integration import integrate as library_integrate
+from ..quotient_graph import QuotientGraph
 from ..result import Reconstruction
 from . import papercg as _papercg  # noqa: F401  (registers the solver of the paper's experiments)
 from .cases import Case, Maps
@@ -188,7 +187,7 @@ def _warm_up(job: Job) -> None:
         return
     _warm.add(kind)
     settings = dict(job.settings)
-    if "max_iterations" in settings or "max_iterations" in inspect.signature(METHODS[job.method].run).parameters:
+    if "max_iterations" in settings or "max_iterations" in keywords_of(job.method):
         settings["max_iterations"] = min(settings.get("max_iterations", 7), 7)
     for scene in ("boxes?shape=24x32", "boxes?shape=72x96", *(["occlusions?shape=416x512"] if large else [])):
         small = Case("warm-up", f"scene:{scene}", "opencv")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..graph.quotient import QuotientGraph
+from ..graph.quotient import Quotient
 
 _SAMPLE = 50_000  # pixels that stand for a component where areas are estimated
 _AROUND = 8  # pixels around what is known of a face in which the rest of it is looked for
@@ -29,7 +29,7 @@ class Sheet:
         Pixels of the component, sorted. Pixels are known by their place in it.
     """
 
-    def __init__(self, graph: QuotientGraph, potential: np.ndarray, members: np.ndarray) -> None:
+    def __init__(self, graph: Quotient, potential: np.ndarray, members: np.ndarray) -> None:
         self.graph, self.potential, self.members = graph, potential, members
         row, column = np.divmod(graph.pixels.map.position[members], graph.pixels.map.shape[1])
         self.row, self.column = row - row.min(), column - column.min()

@@ -19,9 +19,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..graph.quotient import QuotientGraph
+from ..graph.quotient import Quotient
 from ..method.cutedges import CutEdges
-from .contacts import focal_of
 from .face_outlines import Sheet
 from .runs import Runs
 
@@ -62,37 +61,38 @@ class _Layer:
         return both if enough else set()
 
 
-def separated(graph: QuotientGraph, potential: np.ndarray, natural: bool = True) -> tuple[QuotientGraph, CutEdges]:
+def separated(graph: Quotient, potential: np.ndarray, scale: float | np.ndarray) -> tuple[Quotient, CutEdges]:
     """The graph with parallel faces that share a component set apart, where other components tell them apart.
 
-    The edges between such faces are not cut edges of the new graph: nothing is known of the jump across them.
+    The edges between such faces are silent cut edges of the new graph: nothing is known of the jump across them.
 
     Parameters
     ----------
     potential : (n_pixels,) float64
         Each component filled on its own.
-    natural : bool
+    scale : float or (n_pixels,) float64
         As in `CutEdges.from_graph`.
 
     Returns
     -------
-    QuotientGraph, CutEdges
+    Quotient, CutEdges
         The graph, itself if there was nothing to separate, and its cut edges at the potential.
     """
-    cut = CutEdges.from_graph(graph, potential, natural)
-    touched: set[int] | None = None
+    cut = CutEdges.from_graph(graph, potential, scale)
+    telling, touched = graph.telling, None
     for _ in range(_PASSES):
         labels, touched = _split(graph, cut, potential, touched)
         if not touched:
             break
         rank = _by_first_pixel(labels)
-        graph, touched = replace(graph, labels=rank[labels]), set(rank[list(touched)].tolist())
-        cut = CutEdges.from_graph(graph, potential, natural)
+        graph, touched = graph.divided(rank[labels]), set(rank[list(touched)].tolist())
+        graph = replace(graph, silent=np.setdiff1d(graph.cut, telling, assume_unique=True))
+        cut = CutEdges.from_graph(graph, potential, scale)
     return graph, cut
 
 
 def _split(
-    graph: QuotientGraph, cut: CutEdges, potential: np.ndarray, candidates: set[int] | None
+    graph: Quotient, cut: CutEdges, potential: np.ndarray, candidates: set[int] | None
 ) -> tuple[np.ndarray, set[int]]:
     """(n_pixels,) new labels, in any order, and those to look at again: what was separated, and its neighbours.
 
@@ -137,13 +137,13 @@ def _telling(frame: list[_Layer]) -> bool:
 class _Told:
     """The runs of a graph, by the components they join."""
 
-    def __init__(self, graph: QuotientGraph, cut: CutEdges, runs: Runs) -> None:
+    def __init__(self, graph: Quotient, cut: CutEdges, runs: Runs) -> None:
         sure = np.flatnonzero(2 * runs.aside <= runs.votes)
         self.graph, self.cut, self.runs = graph, cut, runs
         self.size = np.bincount(graph.labels)
         self.tail, self.head = cut.pattern.tail[runs.pair], cut.pattern.head[runs.pair]
         self.whole = runs.votes >= _WHOLE * np.diff(cut.start)[runs.pair]
-        self.same = _SAME / float(np.median(focal_of(graph, cut))) if len(sure) else 0.0
+        self.same = _SAME / float(np.median(graph.pixels.focal_at(cut.number))) if len(sure) else 0.0
         self.edges = np.argsort(runs.of, kind="stable")
         self.first = np.searchsorted(runs.of[self.edges], np.arange(len(runs.pair) + 1))
         self.at: dict[int, list[int]] = {}

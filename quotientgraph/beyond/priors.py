@@ -17,14 +17,14 @@ from numpy.typing import ArrayLike
 
 from laplacians.system import LaplacianSystem, Pattern
 
-from ..graph.quotient import QuotientGraph
+from ..graph.quotient import Quotient
 from ..graph.selection import connected_components
-from ..result import CUT_LENGTH
+from ..method.weights import DOUBT, TEAR
 
 # Weight of one pixel of the prior against one cut edge, when components are first aligned: there it must overrule edges
-# that are wrong. Later the weights are as the squares of the errors, an edge's being about 0.4 pixels.
+# that are wrong. Later the weights are as the squares of the errors, that of an edge being about `DOUBT`.
 _PRIOR_AT_FIRST = 1e-2
-_EDGE_ERROR, _PRIOR_ERROR = 0.377, 0.01
+_PRIOR_ERROR = 0.01
 _ANCHOR = 1e3
 # An offset this large against the depth, or a factor this far from one, is an error of the prior and not of the surface,
 # which the size of the pixels can make; once there is one, it is followed further.
@@ -33,6 +33,7 @@ _SURE = 2.0  # standard errors
 _MOST = 0.9
 _DEVIATION = 1.48  # standard deviation of normal errors over the median of their size
 _STANDS_OUT = 6.0  # deviations
+_STRAIGHTENINGS = 4  # rounds in which a prior is fitted to the depth found with it
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Ground:
     @classmethod
     def from_depth(
         cls,
-        graph: QuotientGraph,
+        graph: Quotient,
         prior: ArrayLike | None = None,
         prior_weight: float = 1.0,
         anchors: Sequence[tuple[float, float, float]] | None = None,
@@ -80,10 +81,7 @@ class Ground:
         use = np.flatnonzero(np.isfinite(wanted)).astype(np.int32)
         return cls(pixel, potential, use, wanted[use], float(prior_weight))
 
-    def __bool__(self) -> bool:
-        return len(self.anchor_pixel) + len(self.prior_pixel) > 0
-
-    def separated(self, graph: QuotientGraph) -> QuotientGraph:
+    def separated(self, graph: Quotient) -> Quotient:
         """The graph with components split where the prior jumps and no normal says so, as from a table top to the floor.
 
         A jump counts if it is a tear by its length and stands out of the noise of the prior, once that is smoothed by
@@ -95,28 +93,31 @@ class Ground:
         said = np.full(pixels.n_pixels, np.nan)
         said[self.prior_pixel] = self.prior_potential
         smooth = np.where(np.isnan(said), np.nan, _smoothed(pixels.map.image(said)).ravel()[pixels.map.position])
-        residual = _residual(graph, smooth)
+        residual = np.abs(graph.tear(smooth))
         same = graph.labels[pixels.tail] == graph.labels[pixels.head]
         known = same & np.isfinite(residual)
         if not known.any():
             return graph
-        torn = known & (residual > max(CUT_LENGTH, _STANDS_OUT * _DEVIATION * float(np.median(residual[known]))))
+        torn = known & (residual > max(TEAR, _STANDS_OUT * _DEVIATION * float(np.median(residual[known]))))
         if not torn.any():
             return graph
         whole = same & ~torn
         labels = connected_components(pixels.n_pixels, pixels.tail[whole], pixels.head[whole])
-        cut = np.flatnonzero(labels[pixels.tail] != labels[pixels.head]).astype(np.int32)
-        return replace(graph, labels=labels, cut=cut)
+        return graph.divided(labels)
 
-    def straightened(self, potential: np.ndarray, graph: QuotientGraph, again: bool = False) -> Ground | None:
-        """The same with an affine error of the prior taken out (`again`: what is left of it); None if none shows.
+    def ties(self, graph: Quotient, potential: np.ndarray, pattern: Pattern) -> GroundEdges:
+        """The edges from a graph's components to the ground nodes."""
+        return GroundEdges.from_graph(self, graph, potential, pattern)
+
+    def revised(self, potential: np.ndarray, graph: Quotient, attempt: int) -> Ground | None:
+        """The same with an affine error of the prior taken out; None if there is no significant one.
 
         A predicted depth map is often right up to a factor and an offset. A central camera's prior node takes care of
         the factor and an orthographic camera's of the offset. The other one shows in the surfaces found: between its
         tears the normals have given a surface its shape, so it is fitted with a free factor (or offset) for each
         surface, whose places may still be the prior's mistake.
         """
-        if len(self.prior_pixel) < 3:
+        if len(self.prior_pixel) < 3 or attempt >= _STRAIGHTENINGS:
             return None
         camera = graph.pixels.map.camera
         surface = _surfaces(graph, potential)[self.prior_pixel]
@@ -124,7 +125,7 @@ class Ground:
         own, shared = (found, np.ones_like(found)) if camera.central else (np.ones_like(found), found)
         value, error = _shared(surface, own, shared, said)
         wrong, size = (value, np.median(said)) if camera.central else (value - 1, 1.0)
-        if not abs(wrong) > max((_STILL_WRONG if again else _WRONG) * size, _SURE * error) or (
+        if not abs(wrong) > max((_STILL_WRONG if attempt else _WRONG) * size, _SURE * error) or (
             not camera.central and value <= 0
         ):
             return None
@@ -171,7 +172,7 @@ class GroundEdges:
     anchored: bool
 
     @classmethod
-    def from_graph(cls, ground: Ground, graph: QuotientGraph, potential: np.ndarray, pattern: Pattern) -> GroundEdges:
+    def from_graph(cls, ground: Ground, graph: Quotient, potential: np.ndarray, pattern: Pattern) -> GroundEdges:
         n, labels = graph.n_components, graph.labels
         by_anchor = _means(labels[ground.anchor_pixel], ground.anchor_potential - potential[ground.anchor_pixel], n)
         by_prior = _medians(labels[ground.prior_pixel], ground.prior_potential - potential[ground.prior_pixel], n)
@@ -198,13 +199,13 @@ class GroundEdges:
         return x[:-2] - (x[-2] if self.anchored else 0.0)
 
 
-def _relative_weight(ground: Ground, graph: QuotientGraph) -> float:
+def _relative_weight(ground: Ground, graph: Quotient) -> float:
     """(error of an edge / error of a prior of 1 %)²; for an orthographic camera 1 % of the range of the prior."""
     camera = graph.pixels.map.camera
     prior_error = _PRIOR_ERROR
     if not camera.central and len(ground.prior_pixel):
         prior_error *= max(1.0, float(np.ptp(np.percentile(ground.prior_potential, [5, 95]))))
-    return (_EDGE_ERROR / float(np.mean(graph.pixels.focal)) / prior_error) ** 2
+    return (DOUBT / float(np.mean(graph.pixels.map.focal)) / prior_error) ** 2
 
 
 def _smoothed(image: np.ndarray) -> np.ndarray:
@@ -215,17 +216,10 @@ def _smoothed(image: np.ndarray) -> np.ndarray:
     return ndimage.median_filter(image[tuple(nearest)], 3)
 
 
-def _residual(graph: QuotientGraph, potential: np.ndarray) -> np.ndarray:
-    """(n_edges,) length of the tear at every edge of G0, in pixels."""
-    pixels = graph.pixels
-    focal = np.broadcast_to(pixels.focal, pixels.n_pixels)[pixels.tail]
-    return np.abs(graph.residual(potential, np.arange(pixels.n_edges)) * focal)
-
-
-def _surfaces(graph: QuotientGraph, potential: np.ndarray) -> np.ndarray:
+def _surfaces(graph: Quotient, potential: np.ndarray) -> np.ndarray:
     """(n_pixels,) number of the surface of each pixel: what hangs together without a tear."""
     pixels = graph.pixels
-    whole = _residual(graph, potential) <= CUT_LENGTH
+    whole = np.abs(graph.tear(potential)) <= TEAR
     return connected_components(pixels.n_pixels, pixels.tail[whole], pixels.head[whole])
 
 
@@ -251,7 +245,7 @@ def _shared(group: np.ndarray, own: np.ndarray, shared: np.ndarray, y: np.ndarra
     return value, error
 
 
-def _anchors(graph: QuotientGraph, anchors: Sequence[tuple[float, float, float]]) -> tuple[np.ndarray, np.ndarray]:
+def _anchors(graph: Quotient, anchors: Sequence[tuple[float, float, float]]) -> tuple[np.ndarray, np.ndarray]:
     normal_map = graph.pixels.map
     height, width = normal_map.shape
     pixel, potential = [], []

@@ -15,9 +15,9 @@ import numpy as np
 
 from laplacians.core.jit import kernel
 
-from ..graph.quotient import QuotientGraph
+from ..graph.quotient import Quotient
 from ..method.cutedges import CutEdges
-from .contacts import crease_slack, focal_of, normal_angle, residual_range
+from .contacts import crease_slack, normal_angle, residual_range
 
 # Normals must differ by this much, in degrees, for a border to be a crease.
 _CREASE = 8.0
@@ -51,7 +51,7 @@ class Runs:
     aside: np.ndarray
 
     @classmethod
-    def find(cls, graph: QuotientGraph, cut: CutEdges, least: int, most: int, tolerance: float) -> Runs:
+    def find(cls, graph: Quotient, cut: CutEdges, least: int, most: int, tolerance: float) -> Runs:
         """Up to `most` runs of each border, of at least `least` edges.
 
         Intervals are widened by `tolerance`, in pixels, for what noise does to the normals.
@@ -59,7 +59,7 @@ class Runs:
         used = np.flatnonzero(np.repeat(np.diff(cut.start) >= least, np.diff(cut.start)))
         used = used[normal_angle(graph, cut, used) > _CREASE]
         start = np.searchsorted(used, cut.start)  # edges come in order of their borders
-        room = tolerance / focal_of(graph, cut, used)
+        room = tolerance / graph.pixels.focal_at(cut.number[used])
         lower, upper = residual_range(graph, cut, used) - cut.residual[used]
         lower, upper = lower - room, upper + room
         border = np.repeat(np.arange(len(start) - 1), np.diff(start))
@@ -83,7 +83,7 @@ class Runs:
         return 0.5 * (self.upper - self.lower)
 
 
-def agreed(graph: QuotientGraph, cut: CutEdges, contact: np.ndarray) -> CutEdges:
+def agreed(graph: Quotient, cut: CutEdges, contact: np.ndarray) -> CutEdges:
     """The cut edges with slack, and with creases where most edges of their border say they are.
 
     Elsewhere creases have the whole room between their two pixels (`crease_slack`).

@@ -73,9 +73,10 @@ def describe(path: Path, name: str, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _components(source: Understood, connectivity: int) -> dict[str, Any]:
+    from ..beyond.automatic_angle import suitable_angle
     from ..geometry.normals import NormalMap
     from ..graph.pixels import PixelGraph
-    from ..graph.selection import connected_components, similar_edges, suitable_angle
+    from ..graph.selection import connected_components, similar_edges
 
     pixels = PixelGraph.from_map(
         NormalMap.from_array(source.normals, source.found.mask, source.found.camera, "opencv"), connectivity

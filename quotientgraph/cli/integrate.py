@@ -76,7 +76,7 @@ def check(args: argparse.Namespace) -> None:
         if args.method not in METHODS:
             raise UsageError(f"argument --method: {args.method!r} is not known; use one of {', '.join(METHODS)}")
     if args.preset is not None:
-        from ..method.optimize import PRESETS
+        from ..settings import PRESETS
 
         if args.preset not in PRESETS:
             raise UsageError(f"argument --preset: {args.preset!r} is not known; use one of {', '.join(PRESETS)}")

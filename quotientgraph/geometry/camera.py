@@ -15,11 +15,17 @@ from numpy.typing import ArrayLike
 
 Shape = tuple[int, int]
 
+# The paper's thresholds are log-depths at the focal length of its benchmark, in pixels. Times that focal length they are
+# lengths in pixels at the surface, which mean the same for every camera.
+REFERENCE_FOCAL = 3770.0
+
 
 class Camera:
     """What the rest of the program asks of a camera."""
 
     central: ClassVar[bool] = True
+    # The focal length that absolute thresholds are made for: log-depths count as they are, lengths count in pixels.
+    threshold_focal: ClassVar[float] = REFERENCE_FOCAL
 
     def slopes(self, shape: Shape) -> tuple[np.ndarray, np.ndarray]:
         """x/z and y/z of each pixel's ray, two (H, W) float64 arrays (possibly read-only broadcast views)."""
@@ -180,7 +186,7 @@ class RayMap(Camera):
         steps = along_u[np.isfinite(along_u)]
         if np.ptp(steps) < 1e-6 * abs(steps[0]):
             whole = float(np.mean(x[:, -1] - x[:, 0])) / (shape[1] - 1)
-            return 1 / (whole if np.isfinite(whole) else float(np.mean(steps)))
+            return 1 / abs(whole if np.isfinite(whole) else float(np.mean(steps)))
         return np.where(np.isfinite(focal), focal, np.median(found))
 
 
@@ -197,6 +203,7 @@ class Orthographic(Camera):
 
     pixel_size: float = 1.0
     central: ClassVar[bool] = False
+    threshold_focal: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
         if not np.isfinite(self.pixel_size) or self.pixel_size <= 0:

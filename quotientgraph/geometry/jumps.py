@@ -1,9 +1,12 @@
-"""Models of continuity: the jump of the potential that two neighbouring normals predict.
+"""Jumps: how the potential changes along an edge of the pixel graph, as predicted by the two normals at its ends.
 
-A model is a function of a `PixelGraph` that returns the jumps φ_tail − φ_head of its edges. Each edge stands for two
-equations, one written for its tail and one for its head. A symmetric model (`planar`) predicts the same jump in both
-and returns it once, (n_edges,); a one-sided one (`bini`) returns both, (2, n_edges): row 0 is the tail's, row 1 the
-head's. After this module no code knows which camera it was.
+An edge joins two neighbouring pixels a (its tail) and b (its head). The two tangent planes predict φ_a − φ_b, once it is
+known where between the two pixels the planes meet. The *planar* model lets them meet midway. Wherever they meet, the jump
+lies in an *interval*: at one extreme the plane of b reaches all the way to a, at the other the plane of a reaches to b.
+
+A model of continuity is a function ``model(normal_map, tail, head)`` that returns the jumps of edges. Each edge stands for
+two equations, one written for its tail and one for its head. A symmetric model (`planar`) predicts the same jump in both
+and returns it once, (n_edges,). A one-sided model (`bini`) returns both, (2, n_edges), the tail's equation first.
 """
 
 from __future__ import annotations
@@ -15,81 +18,109 @@ import numpy as np
 
 from laplacians.core.jit import kernel, prange
 
-from ..graph.pixels import PixelGraph
+from .normals import NormalMap
 
-Continuity = Callable[[PixelGraph], np.ndarray]
+Continuity = Callable[[NormalMap, np.ndarray, np.ndarray], np.ndarray]
 
-# A jump as steep as this, in pixel widths a pixel, is a normal at grazing incidence, not a surface: it predicts
-# nothing, and 0 is used instead. At the focal length of the benchmark (3772 px) it is the paper's depth ratio of 1.1;
-# a bound on the ratio itself would cut true surfaces of small or wide images.
-_MAX_JUMP = 3772 * np.log(1.1)
+# A jump steeper than this, in pixel widths per pixel, comes from a normal at grazing incidence and predicts nothing; 0 is
+# used instead. At the focal length of the paper's benchmark (3772 pixels) the bound equals its bound on the depth ratio,
+# 1.1. A bound on the ratio itself would cut true surfaces in small or wide images.
+_STEEPEST = 3772 * np.log(1.1)
 
 
-def planar(graph: PixelGraph) -> np.ndarray:
-    """Two half-steps on the two tangent planes, which meet over the point m midway between the pixels.
+def planar(normal_map: NormalMap, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
+    """Jumps of edges when the two tangent planes meet midway between the two pixels.
 
-    Central camera (rays τ): log[(n_a·τ_m)(n_b·τ_b) / ((n_a·τ_a)(n_b·τ_m))]. Orthographic, d = a − b in pixels:
-    −½(n_a·d/n_az + n_b·d/n_bz).
+    For a central camera with rays τ and τ_m midway, the jump is log[(n_a·τ_m)(n_b·τ_b) / ((n_a·τ_a)(n_b·τ_m))]. For an
+    orthographic camera with d = a − b in pixels it is −½(n_a·d/n_az + n_b·d/n_bz).
+
+    Parameters
+    ----------
+    normal_map : NormalMap
+    tail, head : (n,) int32
+        Valid pixels at the two ends of each edge.
 
     Returns
     -------
-    (n_edges,) float64
+    (n,) float64
+        Predicted φ_tail − φ_head.
+
+    Examples
+    --------
+    >>> flat = NormalMap.from_array(np.tile([0.0, 0.0, 1.0], (1, 2, 1)))
+    >>> planar(flat, np.array([0]), np.array([1])).tolist()
+    [0.0]
     """
-    return crease_jump(graph, 0.5)
+    return crease_jump(normal_map, tail, head, 0.5)
 
 
-def crease_jump(graph: PixelGraph, position: float, edges: np.ndarray | None = None) -> np.ndarray:
-    """The planar jump when the two planes meet at `position` along the edge: 0 at the tail, 1 at the head.
+def crease_jump(normal_map: NormalMap, tail: np.ndarray, head: np.ndarray, position: float) -> np.ndarray:
+    """Jumps of edges when the two planes meet at `position` along each edge: 0 is the tail, 1 the head.
 
-    At 0 the head's plane reaches all the way to the tail; at 1 the tail's plane to the head; `planar` is 0.5.
+    Returns
+    -------
+    (n,) float64
+        At 0 the plane of the head alone reaches the tail, at 1 that of the tail reaches the head; 0.5 is `planar`.
     """
-    tail, head = (graph.tail, graph.head) if edges is None else (graph.tail[edges], graph.head[edges])
     out = np.empty(len(tail))
-    camera = graph.map.camera
-    x, y = camera.slopes(graph.map.shape)
-    limit = _MAX_JUMP / float(np.min(graph.focal))
-    _planar(graph.map.normals, graph.map.position, x, y, tail, head, camera.central, position, limit, out)
+    camera = normal_map.camera
+    x, y = camera.slopes(normal_map.shape)
+    limit = _STEEPEST / float(np.min(normal_map.focal))
+    _planar(normal_map.normals, normal_map.position, x, y, tail, head, camera.central, position, limit, out)
     return out
 
 
-def bini(graph: PixelGraph) -> np.ndarray:
-    """BiNI's model, each equation on one tangent plane, linearised: n_a·(τ_b − τ_a)/(n_a·τ_a) for the pixel a.
-
-    Orthographic: −n_a·d/n_az with d = a − b.
+def interval(normal_map: NormalMap, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
+    """The range of jumps of two planes that meet anywhere between the two pixels of each edge.
 
     Returns
     -------
-    (2, n_edges) float64
+    (2, n) float64
+        Least and largest jump. The planar jump lies between them.
     """
-    out = np.empty((2, graph.n_edges))
-    camera = graph.map.camera
-    x, y = camera.slopes(graph.map.shape)
-    _bini(graph.map.normals, graph.map.position, x, y, graph.tail, graph.head, camera.central, out)
+    jumps = [crease_jump(normal_map, tail, head, position) for position in (0.0, 0.5, 1.0)]
+    return np.stack([np.minimum.reduce(jumps), np.maximum.reduce(jumps)])
+
+
+def bini(normal_map: NormalMap, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
+    """BiNI's model: each equation uses the tangent plane at its own pixel only, linearised.
+
+    The equation of pixel a predicts n_a·(τ_b − τ_a)/(n_a·τ_a); for an orthographic camera −n_a·d/n_az with d = a − b.
+
+    Returns
+    -------
+    (2, n) float64
+        The jump in the equation of the tail, and in that of the head.
+    """
+    out = np.empty((2, len(tail)))
+    x, y = normal_map.camera.slopes(normal_map.shape)
+    _bini(normal_map.normals, normal_map.position, x, y, tail, head, normal_map.camera.central, out)
     return out
 
 
 class PlanarJumps:
-    """`planar` computed when asked for instead of stored: eight bytes an edge that a large map does not have.
+    """The planar jumps of a graph's edges, computed when asked for, which saves eight bytes per edge on large maps.
 
-    Stands where an array of jumps does: it can be indexed by edges and turned into an array.
+    The object can be indexed by edge numbers and converted to an array, like the array of jumps that it stands for.
     """
 
     ndim = 1
 
-    def __init__(self, graph: PixelGraph) -> None:
-        self.graph = graph
-        self.shape = (graph.n_edges,)
+    def __init__(self, normal_map: NormalMap, tail: np.ndarray, head: np.ndarray) -> None:
+        self.map, self.tail, self.head = normal_map, tail, head
+        self.shape = tail.shape
 
     def __getitem__(self, key: Any) -> np.ndarray:
         edges = key[-1] if isinstance(key, tuple) else key
-        return crease_jump(self.graph, 0.5, np.arange(self.graph.n_edges)[edges] if isinstance(edges, slice) else edges)
+        return planar(self.map, self.tail[edges], self.head[edges])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        return planar(self.graph).astype(dtype or np.float64, copy=False)
+        return planar(self.map, self.tail, self.head).astype(dtype or np.float64, copy=False)
 
 
 @kernel(parallel=True, parallel_from=2**19)
 def _planar(normals, position, x, y, tail, head, central, at, limit, out):
+    """Write the jump of each edge, or 0 beyond ±limit. Assumes valid pixel numbers and positions inside x and y."""
     width = x.shape[1]
     for e in prange(len(out)):
         a, b = tail[e], head[e]
@@ -111,6 +142,7 @@ def _planar(normals, position, x, y, tail, head, central, at, limit, out):
 
 @kernel(parallel=True, parallel_from=2**19)
 def _bini(normals, position, x, y, tail, head, central, out):
+    """Write both jumps of each edge to `out` (2, n_edges). Assumes valid pixel numbers and positions inside x and y."""
     width = x.shape[1]
     for e in prange(out.shape[1]):
         a, b = tail[e], head[e]

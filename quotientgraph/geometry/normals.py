@@ -7,6 +7,7 @@ normal is finite and not zero, its ray exists, and the surface faces the camera 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +24,8 @@ FRAMES: dict[str, np.ndarray] = {
     "directx": np.diag([1.0, 1.0, -1.0]),  # x right, y down, z to the viewer: DirectX textures
 }
 
-# Why a pixel of the mask was left out.
+# Why pixels of the mask are left out: reason, and how to say it of them.
+LEFT_OUT = {"no_normal": "have no normal", "no_ray": "have no ray", "faces_away": "face away from the camera"}
 _VALID, _OUTSIDE, _NO_NORMAL, _NO_RAY, _FACES_AWAY = 0, 1, 2, 3, 4
 
 
@@ -92,6 +94,20 @@ class NormalMap:
     @property
     def n_pixels(self) -> int:
         return len(self.normals)
+
+    @property
+    def facing(self) -> np.ndarray:
+        """(n_pixels,) float64 product n·ray of each pixel, negative because every valid pixel faces the camera."""
+        x, y = self.camera.slopes(self.shape)
+        out = np.empty(self.n_pixels)
+        _facing(self.normals, self.position, x, y, out)
+        return out
+
+    @cached_property
+    def focal(self) -> float | np.ndarray:
+        """How many pixels one unit of the potential is, sideways at the surface: a number, or (n_pixels,)."""
+        f = self.camera.focal(self.shape)
+        return f if np.ndim(f) == 0 else np.asarray(f).ravel()[self.position]
 
     def image(self, values: np.ndarray, fill: float = np.nan) -> np.ndarray:
         """Scatter one value per valid pixel into an (H, W, ...) image."""
@@ -182,3 +198,12 @@ def _compact(normals, axes, reason, start, index, unit, position):
             index[v, u] = i
             position[i] = v * width + u
             i += 1
+
+
+@kernel
+def _facing(normals, position, x, y, out):
+    """Write n·(x, y, 1) of each valid pixel to `out`; `position` lies inside the image of x and y."""
+    width = x.shape[1]
+    for i in range(len(out)):
+        v, u = position[i] // width, position[i] % width
+        out[i] = normals[i, 0] * x[v, u] + normals[i, 1] * y[v, u] + normals[i, 2]

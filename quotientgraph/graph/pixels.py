@@ -64,24 +64,14 @@ class PixelGraph:
         m = self.map
         return sum(a.nbytes for a in (self.tail, self.head, m.normals, m.index, m.position))
 
-    @property
-    def facing(self) -> np.ndarray:
-        """(n_pixels,) n·ray < 0 of each pixel."""
-        x, y = self.map.camera.slopes(self.map.shape)
-        out = np.empty(self.n_pixels)
-        _facing(self.map.normals, self.map.position, x, y, out)
-        return out
-
-    @cached_property
-    def focal(self) -> float | np.ndarray:
-        """Pixels per unit of ray slope, a number or (n_pixels,)."""
-        f = self.map.camera.focal(self.map.shape)
-        return f if np.ndim(f) == 0 else np.asarray(f).ravel()[self.map.position]
+    def focal_at(self, edges: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """How many pixels one unit of the potential is at the tails of the given edges, by default of all: (n,)."""
+        return np.broadcast_to(self.map.focal, self.n_pixels)[self.tail[edges]]
 
     @property
     def gamma_squared(self) -> np.ndarray:
         """(n_pixels,) γ² = (f·n·ray)², BiNI's confidence of a pixel (f = 1 for an orthographic camera)."""
-        return np.square(self.focal * self.facing)
+        return np.square(self.map.focal * self.map.facing)
 
     @cached_property
     def pieces(self) -> np.ndarray:
@@ -127,14 +117,6 @@ def _list_edges(index, steps, start, tail, head):
                         tail[e] = index[v, u]
                         head[e] = index[vv, uu]
                         e += 1
-
-
-@kernel
-def _facing(normals, position, x, y, out):
-    width = x.shape[1]
-    for i in range(len(out)):
-        v, u = position[i] // width, position[i] % width
-        out[i] = normals[i, 0] * x[v, u] + normals[i, 1] * y[v, u] + normals[i, 2]
 
 
 @kernel

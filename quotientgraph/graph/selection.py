@@ -1,4 +1,4 @@
-"""Which edges to contract: those between similar normals (Q0), those of least residual (Qm+1); and connected components."""
+"""Which edges to contract: those between similar normals give Q0, those of least residual give the next Qm."""
 
 from __future__ import annotations
 
@@ -12,77 +12,60 @@ from laplacians.core.jit import kernel, prange
 
 from .pixels import PixelGraph
 
-# The angle below which neighbours are joined (degrees). A larger one joins what does not belong together, a smaller one
-# leaves crumbs of surfaces with much noise or detail.
-_ANGLE, _NOISY_ANGLE, _STRUCTURED_ANGLE = 2.0, 3.5, 4.0
+_MANY = 2**21  # entries above which two threads pay
 
-# A normal that turns this many times faster than is usual nearby does not turn: two surfaces meet there. Steps below
-# `_UNDOUBTED` degrees are not judged: 8-bit normals on a plane are all equal but for such steps.
-_UNUSUAL = 6.0
-_UNDOUBTED = 1.0
-_TILE = 8  # pixels a side: what "nearby" means
-_N_BINS = 32  # of the histogram that medians are read from
-
-_MANY = 2**21  # entries from which on two threads pay
-
-# Building an igraph object takes 0.3 µs an edge and more, union-find 0.01; beyond this many edges "auto" uses the latter.
+# Building an igraph object takes 0.3 µs per edge or more, union-find 0.01 µs. "auto" uses igraph up to this many edges.
 _IGRAPH_LIMIT = 20_000
 
 
 def similar_edges(graph: PixelGraph, angle: float | None) -> np.ndarray:
-    """(n_edges,) bool: edges whose two normals differ by less than `angle` degrees; none for None."""
+    """Find the edges whose two normals differ by less than an angle.
+
+    Parameters
+    ----------
+    graph : PixelGraph
+    angle : float or None
+        Degrees. None selects no edge.
+
+    Returns
+    -------
+    (n_edges,) bool
+    """
     out = np.zeros(graph.n_edges, dtype=bool)
     if angle is not None:
         _similar(graph.map.normals, graph.tail, graph.head, np.cos(np.radians(angle)), out)
     return out
 
 
-def suitable_angle(graph: PixelGraph) -> float:
-    """θ_c in degrees that suits a normal map: 2, up to 3.5 under noise, 4 for finely structured surfaces.
-
-    How far normals are from the mean of their two neighbours in the row tells: curvature hardly changes it. Noise, which
-    is everywhere the same, makes its lower quartile 1.31 standard deviations, and the median half as much again. Detail,
-    which is not, makes the median larger than that.
-    """
-    index = graph.map.index
-    left, centre, right = (index[:, k : max(index.shape[1] - 2, 0) + k].ravel() for k in range(3))
-    whole = np.flatnonzero((left >= 0) & (centre >= 0) & (right >= 0))
-    if not len(whole):
-        return _ANGLE
-    whole = whole[:: max(1, len(whole) // 100_000)]
-    n = graph.map.normals
-    bend = np.linalg.norm(n[left[whole]] - 2 * n[centre[whole]] + n[right[whole]], axis=1)
-    quartile, median = np.degrees(np.percentile(bend, (25, 50)))
-    if median > max(2.0, 1.9 * quartile):
-        return _STRUCTURED_ANGLE
-    return float(np.clip(_ANGLE + 2.5 * (quartile / 1.31 - 0.7), _ANGLE, _NOISY_ANGLE))
-
-
-def steady_edges(graph: PixelGraph, angle: float | None) -> np.ndarray:
-    """(n_edges,) bool: edges along which the surface surely goes on.
-
-    Their normals differ by less than `angle` degrees (None: any angle), and not by more than six times the median of
-    the tile of 8×8 pixels around either end.
-    """
-    height, width = graph.map.shape
-    across = -(-width // _TILE)
-    limit = 2 * np.sin(np.radians(180 if angle is None else angle) / 2)
-    least = 2 * np.sin(np.radians(_UNDOUBTED) / 2)
-    out = np.empty(graph.n_edges, dtype=bool)
-    count = np.zeros((across * -(-height // _TILE), _N_BINS + 1), dtype=np.int32)
-    chord, median = np.empty(graph.n_edges, dtype=np.float32), np.empty(len(count))
-    tile = _tiles(graph.map.position, width, across)
-    _chords(graph.map.normals, graph.tail, graph.head, chord)
-    _medians(chord, tile, graph.tail, _N_BINS * _UNUSUAL / limit, count, median)
-    _below(chord, tile, graph.tail, graph.head, median, limit, least, out)
-    return out
+def components_by_angle(graph: PixelGraph, angle: float | None) -> np.ndarray:
+    """(n_pixels,) int32 components of Q0: pixels joined by similar edges, or every pixel alone if the angle is None."""
+    if angle is None:
+        return np.arange(graph.n_pixels, dtype=np.int32)
+    edges = similar_edges(graph, angle)
+    return connected_components(graph.n_pixels, graph.tail[edges], graph.head[edges])
 
 
 def connected_components(n: int, tail: np.ndarray, head: np.ndarray, engine: str = "auto") -> np.ndarray:
-    """(n,) int32 component of each node, numbered by first node.
+    """Find the connected components of a graph.
 
-    `engine` is "igraph", "union-find", or "auto": igraph for quotient graphs, union-find at pixel scale. Both give the
-    same labels.
+    Parameters
+    ----------
+    n : int
+        Number of nodes.
+    tail, head : (n_edges,) integers
+        The two ends of each edge.
+    engine : "auto", "igraph" or "union-find"
+        "auto" uses igraph for quotient graphs and union-find at pixel scale. Both give the same labels.
+
+    Returns
+    -------
+    (n,) int32
+        Component of each node. Components are numbered by their first node.
+
+    Examples
+    --------
+    >>> connected_components(4, np.array([0, 2]), np.array([1, 3])).tolist()
+    [0, 0, 1, 1]
     """
     if engine == "auto":
         engine = "igraph" if len(tail) <= _IGRAPH_LIMIT else "union-find"
@@ -101,9 +84,19 @@ def connected_components(n: int, tail: np.ndarray, head: np.ndarray, engine: str
 
 
 def least_residual_edges(n: int, tail: Any, head: Any, residual: Any) -> Any:
-    """For each of n components the incident edge of least |residual|, the first among equals; indices, sorted.
+    """Find for each component the incident edge of least |residual|, the first of them if there are equals.
 
-    `tail` and `head` are the components that each edge joins; the arrays are of one namespace, numpy or cupy.
+    Parameters
+    ----------
+    n : int
+        Number of components.
+    tail, head, residual : (n_edges,) arrays of one namespace, numpy or cupy
+        The components that each edge joins, and its residual.
+
+    Returns
+    -------
+    (n_chosen,) integers
+        Indices of the chosen edges, sorted, each once.
     """
     xp = array_namespace(residual)
     if xp is np:
@@ -121,7 +114,7 @@ def least_residual_edges(n: int, tail: Any, head: Any, residual: Any) -> Any:
 
 @kernel
 def _least(tail, head, residual, best):
-    """For each component the first of its edges of least |residual|."""
+    """Write the first edge of least |residual| of each component to `best`, which holds −1 on entry."""
     for e in range(len(residual)):
         size = abs(residual[e])
         if best[tail[e]] < 0 or size < abs(residual[best[tail[e]]]):
@@ -132,48 +125,8 @@ def _least(tail, head, residual, best):
 
 @kernel(parallel=True, parallel_from=_MANY)
 def _similar(normals, tail, head, cosine, out):
+    """Write whether the unit normals at the two ends of each edge have a product above `cosine`."""
     for e in prange(len(out)):
         a, b = tail[e], head[e]
         dot = normals[a, 0] * normals[b, 0] + normals[a, 1] * normals[b, 1] + normals[a, 2] * normals[b, 2]
         out[e] = dot > cosine
-
-
-def _tiles(position: np.ndarray, width: int, across: int) -> np.ndarray:
-    """(n_pixels,) int32 tile of each pixel, numbered row by row."""
-    row = position // np.int32(width)
-    column = position - row * np.int32(width)
-    return row // np.int32(_TILE) * np.int32(across) + column // np.int32(_TILE)
-
-
-@kernel(parallel=True, parallel_from=_MANY)
-def _chords(normals, tail, head, out):
-    """Distance of the two unit normals of each edge, which stands for their angle."""
-    for e in prange(len(out)):
-        a, b = tail[e], head[e]
-        x, y, z = normals[a, 0] - normals[b, 0], normals[a, 1] - normals[b, 1], normals[a, 2] - normals[b, 2]
-        out[e] = np.sqrt(x * x + y * y + z * z)
-
-
-@kernel
-def _medians(chord, tile, tail, scale, count, median):
-    """Median of the chords of each tile, from `count`, a histogram of each with bins of 1/scale."""
-    n_bins = _N_BINS
-    for e in range(len(tail)):
-        count[tile[tail[e]], min(n_bins, int(chord[e] * scale))] += 1
-    for t in range(len(median)):
-        left = 0
-        for k in range(n_bins + 1):
-            left += count[t, k]
-        left //= 2
-        k = 0
-        while k < n_bins and left >= count[t, k]:
-            left -= count[t, k]
-            k += 1
-        median[t] = (k + 1) / scale
-
-
-@kernel(parallel=True, parallel_from=_MANY)
-def _below(chord, tile, tail, head, median, limit, least, out):
-    for e in prange(len(tail)):
-        usual = max(median[tile[tail[e]]], median[tile[head[e]]])
-        out[e] = chord[e] < min(limit, max(least, _UNUSUAL * usual))

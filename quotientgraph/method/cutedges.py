@@ -1,19 +1,6 @@
-"""Models of discontinuity: how much each cut edge counts.
+"""`CutEdges`: the cut edges of one Qm, grouped by pair of components, with all that the formulas of the weights need.
 
-A cut edge (a, b) of jump j has, at potentials φ, the residual χ = φ_a − φ_b − j. Its weight is the sum of its two
-equations', times the outlier weight:
-
-- uniform: 1 for each equation;
-- bilateral (BiNI): γ_a² σ_k(γ_a²((φ_−b − φ_a)² − (φ_b − φ_a)²)) for the equation of a, where −b is the pixel beyond a as
-  seen from b, and likewise for b; ½γ² where there is no such pixel;
-- outlier reweighting, soft: 1/(1 + (|χ|/√(LU))^q) with q such that |χ| = L gives σ(4) ≈ 0.98 and |χ| = U σ(−4) ≈ 0.02;
-  hard: 1 below U, else 0; none: 1;
-- slack: where two planes meet in a crease, its place between the two pixels is unknown, and with it χ, within an
-  interval (`quotientgraph.beyond.contacts`). Only what χ exceeds it by counts in full; inside, a tenth.
-
-`CutEdges` holds what these formulas need per cut edge, grouped by pair of components, so that each iteration is one pass
-over consecutive memory. `pair_terms` is that pass; it exists as a Numba kernel for the CPU and as expressions over an
-array namespace (numpy or cupy) for the GPU, which the tests hold equal.
+The grouping makes every iteration one pass over consecutive memory.
 """
 
 from __future__ import annotations
@@ -24,74 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from laplacians.core.arrays import array_namespace, sums, to_device
+from laplacians.core.arrays import array_namespace, to_device
 from laplacians.core.jit import kernel, prange
 from laplacians.system import Pattern
 
-from ..graph.quotient import QuotientGraph
-from .weights import add_pairs, edge_blocks
-
-SHARPNESS = 2.0  # k of the bilateral sigmoid
-INSIDE = 0.1  # how much a residual counts within the slack of its edge
-_FEW_EDGES = 10_000  # up to which array expressions take a millisecond, and the kernel would have to be compiled first
-SOFT, HARD, NONE = 0, 1, 2
-KINDS = {"soft": SOFT, "hard": HARD, "none": NONE}
-
-# The thresholds L and U of the paper are log-depths at its benchmark's focal length. Times f they are lengths in pixels
-# (at the surface), which mean the same for every camera; dividing by this focal length again keeps the familiar numbers.
-REFERENCE_FOCAL = 3770.0
-
-
-@dataclass(frozen=True)
-class Outliers:
-    """Outlier reweighting: its kind and thresholds.
-
-    Attributes
-    ----------
-    kind : "soft", "hard" or "none"
-    lower, upper : float
-        L and U: a residual of L or less is an inlier, of U or more an outlier.
-    natural : bool
-        Thresholds scaled by 3770/f, so that they are lengths in pixels; else absolute log-depths as in the paper.
-    """
-
-    kind: str = "soft"
-    lower: float = 1e-5
-    upper: float = 1e-3
-    natural: bool = True
-
-    def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ValueError(f"reweighting={self.kind!r} is not known; use {', '.join(map(repr, KINDS))}")
-        if not 0 < self.lower < self.upper < np.inf:
-            raise ValueError(f"lower={self.lower} and upper={self.upper} must satisfy 0 < lower < upper")
-
-    @property
-    def centre(self) -> float:
-        """Residual of weight ½."""
-        return float(np.sqrt(self.lower * self.upper))
-
-    @property
-    def power(self) -> float:
-        """q of the soft weight 1/(1 + (|χ|/centre)^q)."""
-        return float(8 / np.log(self.upper / self.lower))
-
-    def weight(self, residual: Any, xp: Any = np) -> Any:
-        """Outlier weight of residuals in units of the thresholds."""
-        size = xp.abs(residual)
-        if self.kind == "none":
-            return xp.ones_like(size)
-        if self.kind == "hard":
-            return (size < self.upper).astype(size.dtype)
-        return 1 / (1 + (size / self.centre) ** self.power)
+from ..graph.quotient import Quotient
 
 
 @dataclass(frozen=True)
 class CutEdges:
     """The cut edges of a Qm, grouped by pair and all turned in the direction of their pair (tail < head).
 
-    All but `pattern` are arrays of one namespace, numpy or cupy. Values are those at the potential the object was made
-    for; a later shift s of the components enters the formulas as s[tail] − s[head].
+    All fields but `pattern` are arrays of one namespace, numpy or cupy. They hold values at the potential that the object
+    was made for; a later shift s of the components enters the formulas as s[tail] − s[head].
 
     Attributes
     ----------
@@ -133,20 +65,28 @@ class CutEdges:
     share: Any = None
 
     @classmethod
-    def from_graph(cls, graph: QuotientGraph, potential: np.ndarray, natural: bool = True) -> CutEdges:
-        """Gather what the weights of a graph's cut edges need, at a potential (n_pixels,)."""
-        pixels = graph.pixels
-        pattern, order, start = Pattern.from_edges(graph.n_components, graph.tail, graph.head)
-        number = graph.cut[order]
+    def from_graph(cls, graph: Quotient, potential: np.ndarray, scale: float | np.ndarray) -> CutEdges:
+        """Gather what the weights of a graph's cut edges need, those of its silent edges excepted.
+
+        Parameters
+        ----------
+        graph : Quotient
+        potential : (n_pixels,) float64
+        scale : float or (n_pixels,) float64
+            Factor of a residual before it is compared with the outlier thresholds; see `Outliers.scale`.
+        """
+        pixels, cut = graph.pixels, graph.telling
+        tail, head = graph.labels[pixels.tail[cut]], graph.labels[pixels.head[cut]]
+        pattern, order, start = Pattern.from_edges(graph.n_components, tail, head)
+        number = cut[order]
         n_cut, one_sided = len(number), graph.jump.ndim == 2
         difference, residual = np.empty(n_cut), np.empty(n_cut)
         residual_back = np.empty(n_cut) if one_sided else residual
         beyond, component = np.empty((2, n_cut)), np.empty((2, n_cut), dtype=np.int32)
         gamma_squared, unit = np.empty((2, n_cut)), np.empty(n_cut)
-        scale = np.ravel(pixels.focal / REFERENCE_FOCAL if natural or not pixels.map.camera.central else 1.0)
         _gather(
             pixels.tail, pixels.head, pixels.map.index, pixels.map.position, graph.labels, number, potential,
-            np.broadcast_to(graph.jump[..., number], (2, n_cut)), pixels.gamma_squared, scale,
+            np.broadcast_to(graph.jump[..., number], (2, n_cut)), pixels.gamma_squared, np.ravel(scale),
             difference, residual, residual_back, beyond, component, gamma_squared, unit,
         )  # fmt: skip
         return cls(pattern, start, number, difference, residual, residual_back, beyond, component, gamma_squared, unit)
@@ -217,70 +157,15 @@ class CutEdges:
         )
 
 
-def pair_terms(cut: CutEdges, shift: Any, bilateral: bool, outliers: Outliers) -> Any:
-    """(3, n_pairs): per pair Σ W, Σ W·(−χ) and Σ W·χ², the quadratic that a solve minimises and its energy.
-
-    Parameters
-    ----------
-    shift : (n_components,) float64
-        What was added to each component since `cut` was made; where the arrays of `cut` are.
-    bilateral : bool
-        Bilateral weights if true, else uniform.
-    """
-    xp = array_namespace(shift)
-    if xp is not np or len(cut.number) <= _FEW_EDGES:
-        return pair_terms_over(xp, cut, shift, bilateral, outliers)
-    return pair_terms_by_kernel(cut, shift, bilateral, outliers)
-
-
-def pair_terms_by_kernel(cut: CutEdges, shift: np.ndarray, bilateral: bool, outliers: Outliers) -> np.ndarray:
-    """`pair_terms` in one pass over the edges, on the CPU."""
-    out = np.zeros((3, cut.pattern.n_pairs))
-    one_sided = cut.residual is not cut.residual_back
-    add_pairs(
-        edge_blocks(cut.start), cut.pattern.tail, cut.pattern.head, cut.start, cut.difference,
-        np.stack([cut.residual, cut.residual_back]) if one_sided else cut.residual[None],
-        cut.beyond, cut.beyond_component, cut.gamma_squared, cut.unit,
-        np.zeros((2, 0)) if cut.slack is None else cut.slack, shift, bilateral, INSIDE,
-        KINDS[outliers.kind], outliers.upper, outliers.centre, outliers.power, out,
-    )  # fmt: skip
-    return out if cut.share is None else out * cut.share
-
-
-def pair_terms_over(xp: Any, cut: CutEdges, shift: Any, bilateral: bool, outliers: Outliers) -> Any:
-    """`pair_terms` as expressions over the array namespace `xp`; runs where the arrays of `cut` live."""
-    tail, head = cut.pattern.tail[cut.pair], cut.pattern.head[cut.pair]
-    step = shift[tail] - shift[head]
-    total = xp.zeros((3, cut.pattern.n_pairs))
-    for side, (residual, end) in enumerate(((cut.residual, tail), (cut.residual_back, head))):
-        chi = residual + step
-        if cut.slack is None:
-            weight = outliers.weight(chi * cut.unit, xp)
-        else:
-            gap = xp.maximum(xp.maximum(cut.slack[0] - chi, chi - cut.slack[1]), 0.0)
-            size = xp.maximum(xp.abs(chi), 1e-300)
-            weight = outliers.weight(gap * cut.unit, xp) * (INSIDE + (1 - INSIDE) * gap / size)
-        if bilateral:
-            gamma, component = cut.gamma_squared[side], cut.beyond_component[side]
-            moved = cut.beyond[side] + shift[component] - shift[end]
-            contrast = xp.where(component >= 0, moved**2 - (cut.difference + step) ** 2, 0.0)
-            weight = weight * gamma * _sigmoid(SHARPNESS * gamma * contrast, xp)
-        for row, value in enumerate((weight, -weight * chi, weight * chi * chi)):
-            total[row] += sums(cut.pair, value, cut.pattern.n_pairs)
-    return total if cut.share is None else total * cut.share
-
-
-def _sigmoid(x: Any, xp: Any) -> Any:
-    small = xp.exp(-xp.abs(x))
-    return xp.where(x >= 0, 1 / (1 + small), small / (1 + small))
-
-
 @kernel(parallel=True, parallel_from=2**19)
 def _gather(
     tail, head, index, position, labels, number, potential, jump, gamma, scale,
     difference, residual, residual_back, beyond, component, gamma_squared, unit,
 ):  # fmt: skip
-    """The fields of `CutEdges`, each edge turned so that its tail lies in the component of the smaller number."""
+    """Write the fields of `CutEdges`, each edge turned so that its tail lies in the component of the smaller number.
+
+    `number` (n_cut,) lists the edges; `jump` (2, n_cut) belongs to them; the other inputs are per pixel or per edge of G0.
+    """
     height, width = index.shape
     for k in prange(len(number)):
         e = number[k]

@@ -1,16 +1,13 @@
-"""Filling: the potential of every component, each integrated on its own, all at once.
+"""Filling: the potential of every component, each integrated on its own, all of them at once.
 
-A component is first integrated along a spanning tree, which is nearly right already; the least-squares problem is then
-solved for the correction. It stops when what is left to gain is a hundred-thousandth of the energy: the normals then
-contradict each other hundreds of times more than the solution is off.
-
-A component may hold a depth jump: its two sides are joined by a way around. The paper fills over all edges inside a
-component ("induced"), those across the jump included, and smooths it away. "contracted" integrates along the edges that
-surely follow the surface, and leaves out the others where they contradict what comes out by more than a pixel.
+A component is first integrated along a spanning tree, which is nearly right already. The least-squares problem is then
+solved for the correction. The solve stops when the energy that is left to gain is a hundred-thousandth of the whole: the
+normals then contradict each other hundreds of times more than the solution is off.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,42 +19,60 @@ from laplacians.checked import solve_checked
 from laplacians.core.jit import kernel
 from laplacians.multigrid.lists import Lists
 
-from ..graph.quotient import QuotientGraph
-from ..graph.selection import connected_components, steady_edges
+from ..graph.quotient import Quotient
 
-FILLINGS = ("contracted", "induced")
-# Pixels. A depth jump shows as a chain of edges with gaps above the first length, somewhere above the second; shorter gaps
-# are what errors add up to along a tree.
-_GAP, _SURE_GAP = 0.5, 12.0
+# A function of a graph, the weights and the jumps of its edges that returns the edges inside components to leave out.
+LeaveOut = Callable[[Quotient, np.ndarray, np.ndarray], np.ndarray]
+
 _MULTIGRID = Multigrid(rtol=1e-9, energy_tol=1e-5)
 
 
 @dataclass(frozen=True)
 class Filling:
-    """(n_pixels,) potential of zero mean over each component, and how the solve went."""
+    """How the components were filled.
+
+    Attributes
+    ----------
+    potential : (n_pixels,) float64
+        Of zero mean over each component.
+    converged : bool
+    iterations : int
+    """
 
     potential: np.ndarray
     converged: bool
     iterations: int
 
 
-def fill(graph: QuotientGraph, solver: Any = "auto", filling: str = "induced") -> Filling:
-    """Minimise Σ W (φ_a − φ_b − jump)² over the edges inside components: all ("induced") or without hidden jumps.
+def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = None) -> Filling:
+    """Minimise Σ W (φ_a − φ_b − jump)² over the edges inside components.
 
-    At the start all potentials are equal, so the bilateral weight of an equation is ½γ²; one solve is made. No two
+    At the start all potentials are equal, so the bilateral weight of an equation is ½γ². One solve is made. No two
     components share an unknown, so one block-diagonal system holds them all.
+
+    Parameters
+    ----------
+    graph : Quotient
+    solver : "auto" or a backend
+        "auto" is multigrid from the spanning tree on.
+    leave_out : callable, optional
+        Chooses edges inside components that shall not count. None counts all of them, as the paper does.
+
+    Returns
+    -------
+    Filling
     """
     pixels, labels = graph.pixels, graph.labels
     rhs = np.zeros(pixels.n_pixels)
-    weight, jump = _equations(graph, filling)
-    x = _along_trees(pixels.n_pixels, pixels.tail, pixels.head, weight, jump)
+    weight, jump = _equations(graph, leave_out)
+    x = along_trees(pixels.n_pixels, pixels.tail, pixels.head, weight, jump)
     energy, worst = _mismatch(pixels.tail, pixels.head, weight, jump, x, rhs)
     converged, iterations = True, 0
     if worst <= 1e-13:  # the tree is a solution, to rounding
         pass
     elif solver == "auto":
         lists = Lists.from_edges(pixels.n_pixels, pixels.tail, pixels.head, weight)
-        del weight, jump  # the multigrid hierarchy takes their room
+        del weight, jump  # their memory is needed for the multigrid hierarchy
         iterations, _, converged = _MULTIGRID.solve_lists(lists, rhs, x, energy)
     else:
         used = weight > 0
@@ -66,12 +81,16 @@ def fill(graph: QuotientGraph, solver: Any = "auto", filling: str = "induced") -
         system = laplacians.Pattern(pixels.n_pixels, tail, head).system(weight, flow, energy)
         solution = solve_checked(laplacians.get(solver) if isinstance(solver, str) else solver, system, energy, 0)
         x, converged, iterations = x + solution.x, solution.converged, solution.iterations
-    x -= (np.bincount(labels, x) / np.bincount(labels))[labels]
-    return Filling(x, converged, iterations)
+    return Filling(centred(x, labels), converged, iterations)
 
 
-def _equations(graph: QuotientGraph, filling: str) -> tuple[np.ndarray, np.ndarray]:
-    """(n_edges,) float32 weight, zero for edges that do not count, and (n_edges,) float64 jump of each edge of G0."""
+def centred(potential: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """The potential (n_pixels,) less its mean over each group of pixels (numbered from 0)."""
+    return potential - (np.bincount(group, potential) / np.bincount(group))[group]
+
+
+def _equations(graph: Quotient, leave_out: LeaveOut | None) -> tuple[np.ndarray, np.ndarray]:
+    """Weight (n_edges,) float32 of both equations of each edge together, 0 if it does not count, and their mean jump."""
     tail, head = graph.pixels.tail, graph.pixels.head
     gamma = 0.5 * graph.pixels.gamma_squared
     jump = np.asarray(graph.jump)
@@ -80,37 +99,13 @@ def _equations(graph: QuotientGraph, filling: str) -> tuple[np.ndarray, np.ndarr
     gamma = gamma.astype(np.float32)
     weight = gamma[tail] + gamma[head]
     weight[graph.cut] = 0
-    if filling == "contracted":
-        weight[hidden_jumps(graph, weight, jump)] = 0
+    if leave_out is not None:
+        weight[leave_out(graph, weight, jump)] = 0
     return weight, jump
 
 
-def hidden_jumps(graph: QuotientGraph, weight: np.ndarray, jump: np.ndarray) -> np.ndarray:
-    """Edges inside components, by number, across which the depth jumps.
-
-    They are not steady, and the potential integrated along a tree of steady edges contradicts them, in chains that reach
-    a sure gap. What the steady edges of a component do not connect cannot contradict.
-    """
-    pixels = graph.pixels
-    steady = steady_edges(pixels, graph.angle) & (weight > 0)
-    doubtful = np.flatnonzero((weight > 0) & ~steady)
-    if not len(doubtful):
-        return doubtful
-    parts = connected_components(pixels.n_pixels, pixels.tail[steady], pixels.head[steady])
-    tail, head = pixels.tail[doubtful], pixels.head[doubtful]
-    x = _along_trees(pixels.n_pixels, pixels.tail, pixels.head, np.where(steady, weight, 0), jump)
-    focal = np.broadcast_to(pixels.focal, pixels.n_pixels)[tail]
-    gap = np.abs(x[tail] - x[head] - jump[doubtful]) * focal
-    apart = np.flatnonzero((parts[tail] == parts[head]) & (gap > _GAP))
-    tail, head, gap = tail[apart], head[apart], gap[apart]
-    chain = connected_components(pixels.n_pixels, tail, head, "union-find")[tail]
-    widest = np.zeros(pixels.n_pixels)
-    np.maximum.at(widest, chain, gap)
-    return doubtful[apart[widest[chain] > _SURE_GAP]]
-
-
-def _along_trees(n: int, tail: np.ndarray, head: np.ndarray, weight: np.ndarray, jump: np.ndarray) -> np.ndarray:
-    """(n,) jumps added up along a spanning tree of every connected piece, from its first node."""
+def along_trees(n: int, tail: np.ndarray, head: np.ndarray, weight: np.ndarray, jump: np.ndarray) -> np.ndarray:
+    """(n,) jumps added up along a spanning tree of every connected piece of the edges of positive weight."""
     x = np.zeros(n)
     _integrate_trees(tail, head, weight, jump, np.arange(n, dtype=np.int32), x)
     return x
@@ -149,7 +144,7 @@ def _integrate_trees(tail, head, weight, jump, parent, x):
 
 @kernel
 def _mismatch(tail, head, weight, jump, x, rhs):
-    """rhs += Bᵀ W (jump − B x); returns the energy of what is left and its largest part."""
+    """rhs += Bᵀ W (jump − B x). Return the energy of the mismatch and the largest mismatch of an edge."""
     energy, worst = 0.0, 0.0
     for e in range(len(tail)):
         if weight[e] > 0:

@@ -1,231 +1,173 @@
-"""Relative-scale optimisation: align the components, reweight, solve, merge, until nothing moves.
+"""Relative scales: align the components, reweight, solve, merge, until nothing moves any more.
 
-Reweighting finds the minimum nearest to where it starts. The paper starts from uniform alignment, in which every cut
-edge counts the same, contact or not. The start called "consensus" lets borders speak instead: edges that agree speak with
-one voice, a long border has not much more say than a short one, and edges lose theirs one by one, the worst first. With
-``alignment="auto"`` the uniform start is judged afterwards by how much of the borders it explains as contact; if that is
-not enough, the other follows, and the one that explains more is kept.
+The first iteration gives every cut edge the same weight, the second uniform weights times the outlier weight, and from then
+on the weights are bilateral. After a merge one iteration is uniform again. Reweighting finds the minimum nearest to its
+start; `quotientgraph.beyond.starts` offers other starts than this one.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, Protocol
 
 import numpy as np
 
 from laplacians.checked import solve_checked
 from laplacians.core.arrays import to_device, to_host
+from laplacians.system import LaplacianSystem, Pattern
 
-from ..beyond.contacts import evidence, focal_of, gaps, residual_range
-from ..beyond.priors import Ground, GroundEdges
-from ..beyond.runs import agreed
-from ..graph.quotient import QuotientGraph
+from ..graph.quotient import Quotient
 from ..graph.selection import least_residual_edges
-from ..result import Step
-from .cutedges import CutEdges, Outliers, pair_terms
+from ..settings import Settings
+from .cutedges import CutEdges
+from .outcome import Progress, Step
+from .weights import Outliers, pair_terms
 
-Progress = Callable[[Step], Any]
-
-ALIGNMENTS = ("auto", "uniform", "consensus")
-_WIDEST, _NARROWING = 64.0, 0.6  # factor of the outlier thresholds when annealing begins, and from step to step
-_LONG = 80  # edges of a border beyond which it has no more say in the consensus
-_CREASE_STEPS = 20, 60  # at least and at most; in between, as many as cost little (see `refine`)
-_ENOUGH = 0.95  # evidence from which on the first start is not doubted
-_SHORTER = 0.95  # factor of the step in refinements when the energy rises: whole steps may go back and forth for ever
-_TIE, _CLEAR = 0.002, 0.05  # lead in evidence that uniform needs over consensus; lead of consensus that settles it
-_LEAST_WEIGHT = 1e-10  # of a border, relative to the mean: beyond that a factorisation has no digits left
+# The least weight of a border, relative to the mean. A factorisation would have no digits left below it. It also keeps
+# components whose border has no weight at all as they are to each other, rather than letting them drift.
+_LEAST_WEIGHT = 1e-10
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What steers the loop; see `optimize` for the meaning."""
+class Ties(Protocol):
+    """Edges from the components of one Qm to nodes of known depth."""
 
-    outliers: Outliers
-    max_iterations: int = 150
-    energy_tol: float = 1e-3
-    merge_every: int | None = None
-    alignment: str = "uniform"
+    def system(self, weight: Any, flow: Any, shift: Any, first: bool, unit: float) -> LaplacianSystem:
+        """The graph's system (weight and flow per pair) with the ties added, which count in multiples of `unit`."""
 
-    def __post_init__(self) -> None:
-        for name in ("max_iterations", "merge_every"):
-            value = getattr(self, name)
-            if value is None and name == "merge_every":
-                continue
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-                raise ValueError(f"{name}={value!r} must be a positive whole number")
-        if not self.energy_tol > 0:
-            raise ValueError(f"energy_tol={self.energy_tol!r} must be positive")
-        if self.alignment not in ALIGNMENTS:
-            raise ValueError(f"alignment={self.alignment!r} is not known; use {', '.join(map(repr, ALIGNMENTS))}")
+    def components(self, x: np.ndarray) -> np.ndarray:
+        """The part of a solution that belongs to the components."""
 
 
-class Loop:
-    """The state of the loop: the graph Qm, the potential when it was made, and the shift of its components since."""
+class Known(Protocol):
+    """What is known of depth beside the normals."""
+
+    def ties(self, graph: Quotient, potential: np.ndarray, pattern: Pattern) -> Ties:
+        """The ties of a graph's components at a potential."""
+
+
+class Scales:
+    """The state of the optimisation: the graph Qm, the potential when it was entered, and the shift of components since.
+
+    Parameters
+    ----------
+    graph : Quotient
+        Q0.
+    cut : CutEdges
+        Its cut edges at `potential`.
+    potential : (n_pixels,) float64
+        Each component filled on its own.
+    settings : Settings
+    solver : object with ``solve(system)``
+    report : callable
+        Is given every `Step`.
+    xp : module
+        Array namespace to compute in, numpy or cupy.
+    known : Known, optional
+    """
 
     def __init__(
         self,
-        graph: QuotientGraph,
+        graph: Quotient,
         cut: CutEdges,
         potential: np.ndarray,
         settings: Settings,
         solver: Any,
         report: Progress,
         xp: Any,
-        ground: Ground | None = None,
+        known: Known | None = None,
     ) -> None:
-        self.settings, self.solver, self.report, self.xp, self.ground = settings, solver, report, xp, ground
-        self.levels: list[QuotientGraph] = []
+        self.settings, self.solver, self.report, self.xp, self.known = settings, solver, report, xp, known
+        self.outliers = Outliers.from_settings(settings)
+        self.levels: list[Quotient] = []
         self.history: list[Step] = []
-        self.evidence: dict[str, float] = {}  # by start, if there was a choice
-        self.stride = 1.0  # part of a step that is taken
+        self.evidence: dict[str, float] = {}
         self.unsolved = 0  # systems whose backend did not converge
-        # One component a pixel needs no second alignment: nothing was integrated on its own.
+        # Where every pixel is a component nothing was integrated beforehand, and one alignment is enough.
         self.alignments = 1 if graph.n_components == graph.pixels.n_pixels else 2
-        self.iteration = 0
         self.began = time.perf_counter()
         self.base = to_device(potential, xp)
-        self.enter(graph, cut.to(xp))
+        self._enter(graph, cut.to(xp))
 
-    def enter(self, graph: QuotientGraph, cut: CutEdges) -> None:
+    def _enter(self, graph: Quotient, cut: CutEdges) -> None:
         """Start on a new Qm."""
         self.graph, self.cut = graph, cut
         self.levels.append(graph)
         self.labels = to_device(graph.labels, self.xp)
         self.shift = self.xp.zeros(graph.n_components)
-        self.energy = np.inf
-        self.tied = GroundEdges.from_graph(self.ground, graph, self.base, cut.pattern) if self.ground else None
+        self.ties = self.known.ties(graph, self.base, cut.pattern) if self.known else None
+
+    @property
+    def iteration(self) -> int:
+        """The number of solves so far."""
+        return len(self.history)
 
     @property
     def potential(self) -> Any:
-        """(n_pixels,) where the state is."""
+        """(n_pixels,) the potential that the optimisation has reached."""
         return self.base + self.shift[self.labels]
 
-    def run(self) -> bool:
-        """Iterate to the end; True unless stopped by the number of iterations."""
-        alignment = self.settings.alignment
-        plain = alignment == "uniform" or self.settings.merge_every or self.graph.jump.ndim == 2
-        if plain or self.ground or not len(self.graph.cut):
-            return self.descend()
-        contact = residual_range(self.graph, self.cut)
-        return self.choose(contact) if alignment == "auto" else self.consent(self.together(contact))
+    def descend(self, cut: CutEdges | None = None, limit: int | None = None, shorten: float = 1.0) -> bool:
+        """Reweight and solve until the energy has settled.
 
-    def choose(self, contact: np.ndarray) -> bool:
-        """Descend from the uniform alignment, and from consensus if that leaves much unexplained; keep the best."""
-        focal, start = focal_of(self.graph, self.cut), to_host(self.cut.start)
-        best: tuple[float, Any, bool] = (-np.inf, None, False)
+        Parameters
+        ----------
+        cut : CutEdges, optional
+            Other equations for the cut edges of the graph than its own.
+        limit : int, optional
+            The iteration to stop at; by default `max_iterations`.
+        shorten : float
+            Factor of the step length each time the energy rises, which whole steps might let it do for ever.
 
-        def judge(name: str, converged: bool, lead: float = 0.0) -> None:
-            nonlocal best
-            self.evidence[name] = evidence(start, gaps(self.cut, contact, self.shift) * focal)
-            best = max(best, (self.evidence[name] + lead, self.shift, converged), key=lambda found: found[0])
-
-        settled = self.descend()
-        judge("uniform", settled)
-        if best[0] < _ENOUGH and self.iteration < self.settings.max_iterations:
-            together, uniform = self.together(contact), self.shift
-            judge("consensus", self.consent(together), _TIE)
-            if self.evidence["consensus"] < self.evidence["uniform"] + _CLEAR:
-                self.shift = uniform
-                judge("uniform, creases", self.refine(together) or settled)
-        _, self.shift, converged = best
-        return converged
-
-    def together(self, contact: np.ndarray) -> CutEdges:
-        """The cut edges with creases where their borders agree they are, else anywhere between their two pixels."""
-        return agreed(self.graph, self.cut.to(np), contact).to(self.xp)
-
-    def consent(self, together: CutEdges) -> bool:
-        """Start from the consensus of the borders and descend; False if stopped by the number of iterations."""
-        plain = self.cut
-        self.cut = replace(together, share=self.xp.minimum(1.0, _LONG / (plain.start[1:] - plain.start[:-1])))
-        self.shift = self.xp.zeros(self.graph.n_components)
-        self.solve(self.cut, False, replace(self.settings.outliers, kind="none"))
-        settled = self.anneal() and self.refine(self.cut)
-        self.cut = plain
-        return self.refine(together) or settled
-
-    def refine(self, together: CutEdges) -> bool:
-        """Descend with the given cut edges from where the state is, for a few iterations; True if that was enough."""
-        plain, self.cut = self.cut, together
-        converged = self.descend(self.limit)
-        self.cut, self.stride = plain, 1.0
-        return converged
-
-    @property
-    def limit(self) -> int:
-        """Number of the iteration at which a refinement ends; more of them where each costs little."""
-        steps = int(np.clip(300_000 // self.graph.n_components, *_CREASE_STEPS))
-        return min(self.iteration + steps, self.settings.max_iterations)
-
-    def anneal(self) -> bool:
-        """Lower the outlier thresholds step by step; False if stopped by the number of iterations.
-
-        Bilateral weights compare both sides of a pixel, which says nothing while the components are far from their
-        places; so all are ½γ², as where nothing lies beyond, and uniform in the first step.
+        Returns
+        -------
+        bool
+            False if it was stopped by the number of iterations.
         """
-        alone = replace(self.cut, beyond_component=self.xp.full(self.cut.beyond_component.shape, -1, dtype=np.int32))
-        outliers, factor = self.settings.outliers, _WIDEST
-        while factor > 1:
-            if self.iteration >= self.settings.max_iterations:
-                return False
-            wide = replace(outliers, lower=factor * outliers.lower, upper=factor * outliers.upper)
-            self.solve(alone, factor < _WIDEST, wide)
-            factor *= _NARROWING
-        self.alignments = 0
-        return True
-
-    def descend(self, limit: int | None = None) -> bool:
-        """Reweight and solve until the energy has settled; False if stopped by the number of iterations."""
-        settings = self.settings
-        self.energy = np.inf
-        while len(self.graph.cut):
+        settings, before, stride = self.settings, np.inf, 1.0
+        while len(self.cut.number):
             if self.iteration >= (limit or settings.max_iterations):
                 return False
-            energy = self.step()
-            settled = abs(energy - self.energy) < settings.energy_tol * self.stride * self.energy or energy == 0
-            if self.cut.slack is not None and energy > self.energy:
-                self.stride *= _SHORTER
-            self.energy = energy
+            kind = "none" if self.iteration == 0 else self.outliers.kind
+            energy = self.solve(
+                self.cut if cut is None else cut, self.alignments == 0, replace(self.outliers, kind=kind), stride
+            )
+            settled = abs(energy - before) < settings.energy_tol * stride * before or energy == 0
+            if energy > before:
+                stride *= shorten
+            before = energy
             if settings.merge_every is None:
                 if settled:
                     return True
             elif settled or (self.iteration - 1) % settings.merge_every == 0 < self.iteration - 1:
                 self.merge()  # the paper counts from 0: every 5 means after 6 solves, after 11, and so on
+                before = np.inf
         return True
 
-    def step(self) -> float:
-        """One solve with the weights whose turn it is; returns the energy."""
-        bilateral = self.alignments == 0
-        first = self.iteration == 0
-        outliers = replace(self.settings.outliers, kind="none") if first else self.settings.outliers
-        return self.solve(self.cut, bilateral, outliers)
+    def solve(self, cut: CutEdges, bilateral: bool, outliers: Outliers, stride: float = 1.0) -> float:
+        """One reweighted solve, of which the part `stride` is taken as a step.
 
-    def solve(self, cut: CutEdges, bilateral: bool, outliers: Outliers) -> float:
-        """One reweighted solve; returns the energy."""
+        Returns
+        -------
+        float
+            The energy after the step, with the weights before it.
+        """
         terms = pair_terms(cut, self.shift, bilateral, outliers)
-        # A border of no weight at all keeps its components as they are to each other, rather than letting them drift.
         weight = self.xp.maximum(terms[0], _LEAST_WEIGHT * float(terms[0].mean()))
-        if self.tied is None:
-            system = self.cut.pattern.system(weight, terms[1])
+        if self.ties is None:
+            system, start_energy = cut.pattern.system(weight, terms[1]), float(terms[2].sum())
         else:
-            unit = float(self.cut.gamma_squared.mean()) if bilateral else 1.0
-            system = self.tied.system(weight, terms[1], self.shift, not bilateral, unit)
-        solution = solve_checked(
-            self.solver, system, float(terms[2].sum()) if self.tied is None else np.inf, self.iteration
-        )
-        x = to_device(solution.x if self.tied is None else self.tied.components(solution.x), self.xp)
-        x = self.stride * x
+            unit = float(cut.gamma_squared.mean()) if bilateral else 1.0
+            system, start_energy = self.ties.system(weight, terms[1], self.shift, not bilateral, unit), np.inf
+        solution = solve_checked(self.solver, system, start_energy, self.iteration)
+        x = stride * to_device(solution.x if self.ties is None else self.ties.components(solution.x), self.xp)
         self.shift = self.shift + x
-        change = x[self.cut.pattern.tail] - x[self.cut.pattern.head]
+        change = x[cut.pattern.tail] - x[cut.pattern.head]
         energy = float((terms[2] + change * (change * terms[0] - 2 * terms[1])).sum())
         self.alignments = max(0, self.alignments - 1)
         self.unsolved += not solution.converged
-        self.iteration += 1
         step = Step(
-            self.iteration,
+            self.iteration + 1,
             self.graph.level,
             self.graph.n_components,
             energy,
@@ -239,7 +181,7 @@ class Loop:
     def merge(self) -> None:
         """Contract, for each component, its cut edge of least residual.
 
-        The new labels are found on the host, which is told the chosen edges only; all else stays where it is. On the
+        The new labels are found on the host, which is told the chosen edges only; all else stays on the device. On the
         host itself, gathering the cut edges anew is one pass and the faster way.
         """
         cut, before = self.cut, self.labels
@@ -251,8 +193,8 @@ class Loop:
         self.base = self.potential
         self.alignments = 1
         if self.xp is np:
-            self.enter(graph, CutEdges.from_graph(graph, self.base, self.settings.outliers.natural))
+            self._enter(graph, CutEdges.from_graph(graph, self.base, self.outliers.scale(graph.pixels.map)))
             return
         merged = self.xp.empty(pattern.n, dtype=np.int32)
         merged[before] = to_device(graph.labels, self.xp)
-        self.enter(graph, cut.contracted(merged, graph.n_components, self.shift))
+        self._enter(graph, cut.contracted(merged, graph.n_components, self.shift))

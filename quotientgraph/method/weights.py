@@ -1,67 +1,172 @@
-"""The pass over the cut edges that every iteration makes, as Numba kernels: weights of edges, added up by pair.
+"""Models of discontinuity: how much each cut edge counts.
 
-Nearly all of its time went into powers and exponentials, one edge after the other. Here the edges are taken in blocks:
-first what the functions are applied to, then the functions, in loops without a branch that compilers turn into vector
-instructions, then the sums. `exp` and `log` are written out because a call of the library's ends a vector loop; they are
-right to the last digit but one.
+A cut edge (a, b) of jump j has, at potentials φ, the residual χ = φ_a − φ_b − j. Its weight is the sum of the weights of
+its two equations, times the outlier weight:
+
+- uniform: 1 for each equation;
+- bilateral (BiNI): γ_a² σ_k(γ_a²((φ_−b − φ_a)² − (φ_b − φ_a)²)) for the equation of a, where −b is the pixel beyond a as
+  seen from b, and likewise for b; ½γ² where there is no such pixel;
+- outlier reweighting: soft, 1/(1 + (|χ|/√(LU))^q) with q such that |χ| = L gives σ(4) ≈ 0.98 and |χ| = U gives
+  σ(−4) ≈ 0.02; hard, 1 below U and 0 from there on; none, 1;
+- slack, an addition to the paper: where two planes meet in a crease, the place of the crease between the two pixels is
+  unknown, and with it χ, within an interval (`quotientgraph.beyond.contacts`). Inside it a residual counts a tenth.
+
+`pair_terms` adds the weights up by pair of components. It exists as a Numba kernel for the CPU and as expressions over an
+array namespace (numpy or cupy) for small systems and for the GPU; the tests hold the two equal.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
+from laplacians.core.arrays import array_namespace, sums
 from laplacians.core.jit import kernel, prange
 
-_BLOCK = 2048  # edges
+from ..geometry.camera import REFERENCE_FOCAL
+from ..geometry.normals import NormalMap
+from ..settings import PAPER, Settings
+from .cutedges import CutEdges
+from .vectormath import exp, log
 
-# Adding this to a number below 2^51 rounds it, and leaves it as an integer in the lowest bits.
-_ROUNDER = 6755399441055744.0
-_ROUNDER_BITS = 0x4338000000000000
-_ROOT_HALF_BITS = 0x3FE6A09E667F3BCD
+SHARPNESS = 2.0  # k of the bilateral sigmoid
+INSIDE = 0.1  # the factor by which a residual counts within the slack of its edge
+KINDS = {"soft": 0, "hard": 1, "none": 2}
+
+_FEW_EDGES = 10_000  # array expressions take a millisecond up to here, and the kernel would have to be compiled first
+_BLOCK = 2048  # edges that the kernel works on at a time
+
+# The paper's thresholds as lengths in pixels. An edge whose residual is `DOUBT` long is as likely a contact as not; from
+# `TEAR` on it is a discontinuity.
+DOUBT = float(np.sqrt(PAPER.lower * PAPER.upper)) * REFERENCE_FOCAL
+TEAR = PAPER.upper * REFERENCE_FOCAL
 
 
-def edge_blocks(start: np.ndarray) -> np.ndarray:
-    """Pairs at which blocks of edges begin, and the end: of some 2000 edges each, or of one pair that has more."""
+@dataclass(frozen=True)
+class Outliers:
+    """Outlier reweighting: its kind and thresholds.
+
+    Attributes
+    ----------
+    kind : "soft", "hard" or "none"
+    lower, upper : float
+        L and U: a residual of L or less is an inlier, of U or more an outlier.
+    natural : bool
+        Thresholds scaled by 3770/f, so that they are lengths in pixels; else absolute log-depths as in the paper.
+    """
+
+    kind: str = "soft"
+    lower: float = 1e-5
+    upper: float = 1e-3
+    natural: bool = True
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"reweighting={self.kind!r} is not known; use {', '.join(map(repr, KINDS))}")
+
+    @classmethod
+    def from_settings(cls, settings: Settings) -> Outliers:
+        return cls(settings.reweighting, settings.lower, settings.upper, settings.thresholds == "natural")
+
+    def scale(self, normal_map: NormalMap) -> float | np.ndarray:
+        """Factor, a number or (n_pixels,), of a residual before it is compared with the thresholds."""
+        return (normal_map.focal if self.natural else normal_map.camera.threshold_focal) / REFERENCE_FOCAL
+
+    @property
+    def centre(self) -> float:
+        """Residual of weight ½."""
+        return float(np.sqrt(self.lower * self.upper))
+
+    @property
+    def power(self) -> float:
+        """q of the soft weight 1/(1 + (|χ|/centre)^q)."""
+        return float(8 / np.log(self.upper / self.lower))
+
+    def weight(self, residual: Any, xp: Any = np) -> Any:
+        """Outlier weight of residuals in units of the thresholds."""
+        size = xp.abs(residual)
+        if self.kind == "none":
+            return xp.ones_like(size)
+        if self.kind == "hard":
+            return (size < self.upper).astype(size.dtype)
+        return 1 / (1 + (size / self.centre) ** self.power)
+
+
+def bilateral_weight(gamma_squared: Any, contrast: Any, xp: Any = np) -> Any:
+    """γ² σ_k(γ²·contrast) with contrast = (φ_−b − φ_a)² − (φ_b − φ_a)²: BiNI's weight of the equation of pixel a."""
+    x = SHARPNESS * gamma_squared * contrast
+    small = xp.exp(-xp.abs(x))
+    return gamma_squared * xp.where(x >= 0, 1 / (1 + small), small / (1 + small))
+
+
+def pair_terms(cut: CutEdges, shift: Any, bilateral: bool, outliers: Outliers) -> Any:
+    """(3, n_pairs): per pair Σ W, Σ W·(−χ) and Σ W·χ², the quadratic that a solve minimises and its energy.
+
+    Parameters
+    ----------
+    shift : (n_components,) float64
+        What was added to each component since `cut` was made; where the arrays of `cut` are.
+    bilateral : bool
+        Bilateral weights if true, else uniform.
+    """
+    xp = array_namespace(shift)
+    if xp is not np or len(cut.number) <= _FEW_EDGES:
+        return pair_terms_over(xp, cut, shift, bilateral, outliers)
+    return pair_terms_by_kernel(cut, shift, bilateral, outliers)
+
+
+def pair_terms_by_kernel(cut: CutEdges, shift: np.ndarray, bilateral: bool, outliers: Outliers) -> np.ndarray:
+    """`pair_terms` in one pass over the edges, on the CPU."""
+    out = np.zeros((3, cut.pattern.n_pairs))
+    one_sided = cut.residual is not cut.residual_back
+    _add_pairs(
+        _edge_blocks(cut.start), cut.pattern.tail, cut.pattern.head, cut.start, cut.difference,
+        np.stack([cut.residual, cut.residual_back]) if one_sided else cut.residual[None],
+        cut.beyond, cut.beyond_component, cut.gamma_squared, cut.unit,
+        np.zeros((2, 0)) if cut.slack is None else cut.slack, shift, bilateral, SHARPNESS, INSIDE,
+        KINDS[outliers.kind], outliers.upper, outliers.centre, outliers.power, out,
+    )  # fmt: skip
+    return out if cut.share is None else out * cut.share
+
+
+def pair_terms_over(xp: Any, cut: CutEdges, shift: Any, bilateral: bool, outliers: Outliers) -> Any:
+    """`pair_terms` as expressions over the array namespace `xp`; runs where the arrays of `cut` live."""
+    tail, head = cut.pattern.tail[cut.pair], cut.pattern.head[cut.pair]
+    step = shift[tail] - shift[head]
+    total = xp.zeros((3, cut.pattern.n_pairs))
+    for side, (residual, end) in enumerate(((cut.residual, tail), (cut.residual_back, head))):
+        chi = residual + step
+        if cut.slack is None:
+            weight = outliers.weight(chi * cut.unit, xp)
+        else:
+            gap = xp.maximum(xp.maximum(cut.slack[0] - chi, chi - cut.slack[1]), 0.0)
+            size = xp.maximum(xp.abs(chi), 1e-300)
+            weight = outliers.weight(gap * cut.unit, xp) * (INSIDE + (1 - INSIDE) * gap / size)
+        if bilateral:
+            gamma, component = cut.gamma_squared[side], cut.beyond_component[side]
+            moved = cut.beyond[side] + shift[component] - shift[end]
+            contrast = xp.where(component >= 0, moved**2 - (cut.difference + step) ** 2, 0.0)
+            weight = weight * bilateral_weight(gamma, contrast, xp)
+        for row, value in enumerate((weight, -weight * chi, weight * chi * chi)):
+            total[row] += sums(cut.pair, value, cut.pattern.n_pairs)
+    return total if cut.share is None else total * cut.share
+
+
+def _edge_blocks(start: np.ndarray) -> np.ndarray:
+    """The pairs at which blocks of about 2000 edges begin, and the end; a longer pair is a block of its own."""
     n_pairs, n_cut = len(start) - 1, int(start[-1])
     return np.unique(np.append(np.searchsorted(start, np.arange(0, n_cut, _BLOCK)), n_pairs))
 
 
 @kernel(error_model="numpy", fastmath={"contract"})
-def exp(x):
-    """eˣ for x between −700 and 700, and of these beyond."""
-    x = min(max(x, -700.0), 700.0)
-    rounded = x * 1.4426950408889634 + _ROUNDER
-    k = rounded - _ROUNDER
-    r = x - k * 0.6931471803691238 - k * 1.9082149292705877e-10
-    p = 1.6059043836821613e-10 * r + 2.08767569878681e-09
-    p = (p * r + 2.505210838544172e-08) * r + 2.755731922398589e-07
-    p = (p * r + 2.7557319223985893e-06) * r + 2.48015873015873e-05
-    p = (p * r + 0.0001984126984126984) * r + 0.001388888888888889
-    p = (p * r + 0.008333333333333333) * r + 0.041666666666666664
-    p = (p * r + 0.16666666666666666) * r + 0.5
-    p = (p * r + 1.0) * r + 1.0
-    return p * np.int64((np.float64(rounded).view(np.int64) << 52) + 0x3FF0000000000000).view(np.float64)
-
-
-@kernel(error_model="numpy", fastmath={"contract"})
-def log(x):
-    """Natural logarithm of a positive number."""
-    bits = np.float64(x).view(np.int64)
-    exponent = (bits - _ROOT_HALF_BITS) >> 52
-    m = np.int64(bits - (exponent << 52)).view(np.float64)  # between √½ and √2
-    f = (m - 1.0) / (m + 1.0)
-    s = f * f
-    p = (s / 21 + 1 / 19) * s + 1 / 17
-    p = (p * s + 1 / 15) * s + 1 / 13
-    p = (p * s + 1 / 11) * s + 1 / 9
-    p = (p * s + 1 / 7) * s + 1 / 5
-    p = (p * s + 1 / 3) * s + 1.0
-    return 2.0 * f * p + (np.int64(exponent + _ROUNDER_BITS).view(np.float64) - _ROUNDER) * 0.6931471805599453
-
-
-@kernel(error_model="numpy", fastmath={"contract"})
 def _outlier_weights(chi, unit, slack, at, inside, kind, upper, centre, power, gap, w):
-    """Weights of what χ exceeds its slack by, the gap; what it does not exceed it by counts a part only."""
+    """Write the outlier weight of each residual χ to `w`, and its gap to `gap`.
+
+    The gap is the distance of χ from its slack (0 inside, |χ| where there is no slack). Inside the slack a residual counts
+    by the factor `inside`. `slack` is (2, n_cut) and read from `at` on, or (2, 0).
+    """
     for k in range(len(w)):
         gap[k] = abs(chi[k])
     if slack.shape[1] > 0:
@@ -94,13 +199,14 @@ def _add(begin, end, start, at, chi, w, out):
 
 
 @kernel(parallel=True, parallel_from=2**15, error_model="numpy", fastmath={"contract"})
-def add_pairs(
+def _add_pairs(
     blocks, tail, head, start, difference, residual, beyond, beyond_component, gamma_squared, unit, slack, shift,
-    bilateral, inside, kind, upper, centre, power, out,
+    bilateral, sharpness, inside, kind, upper, centre, power, out,
 ):  # fmt: skip
-    """out[:, p] += Σ W, −Σ Wχ, Σ Wχ² of the edges of each pair; arguments as in `quotientgraph.method.cutedges`.
+    """out[:, p] += Σ W, −Σ Wχ, Σ Wχ² over the edges of each pair p; the arguments are the fields of `CutEdges`.
 
-    `residual` (n_sides, n_cut): of the equations of both sides together, or of each.
+    `residual` is (1, n_cut) if both equations of an edge have the same residual, else (2, n_cut). The edges are taken in
+    blocks: first the arguments of the functions, then the functions in loops without a branch, then the sums.
     """
     n_sides = len(residual)
     for b in prange(len(blocks) - 1):
@@ -128,7 +234,7 @@ def add_pairs(
                         away = beyond[side, e] + shift[c] - shift[i]
                         x[e - at] = away * away - between * between if c >= 0 else 0.0
                 for k in range(stop - at):
-                    w[k] += outlier[k] * gamma[k] / (1.0 + exp(-2.0 * gamma[k] * x[k]))
+                    w[k] += outlier[k] * gamma[k] / (1.0 + exp(-sharpness * gamma[k] * x[k]))
             else:
                 for k in range(stop - at):
                     w[k] += outlier[k]

@@ -9,7 +9,7 @@ import numpy as np
 from .color import Scale, colorize, label_colors
 
 if TYPE_CHECKING:
-    from ..graph.quotient import QuotientGraph
+    from ..quotient_graph import QuotientGraph
     from ..result import Reconstruction
 
 WHITE = 255

@@ -1,0 +1,125 @@
+"""Depth jumps that are hidden inside a component.
+
+A component may hold a depth jump whose two sides are joined by a way around it. The paper fills over all edges inside a
+component, those across the jump included, and smooths it away. Here the edges that surely follow the surface are integrated
+first, and the others are left out where they contradict the result by more than a pixel.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from laplacians.core.jit import kernel, prange
+
+from ..graph.pixels import PixelGraph
+from ..graph.quotient import Quotient
+from ..graph.selection import connected_components
+from ..method.filling import along_trees
+
+# Pixels. A depth jump shows as a chain of edges with gaps above the first length, and somewhere above the second. Shorter
+# gaps are what errors add up to along a tree.
+_GAP, _SURE_GAP = 0.5, 12.0
+
+# A normal that turns this many times faster than is usual nearby belongs to another surface. Steps below `_UNDOUBTED`
+# degrees are not judged: the 8-bit normals of a plane are all equal but for such steps.
+_UNUSUAL = 6.0
+_UNDOUBTED = 1.0
+_TILE = 8  # pixels a side: what "nearby" means
+_N_BINS = 32  # of the histogram that medians are read from
+
+_MANY = 2**21  # entries above which two threads pay
+
+
+def hidden_jumps(graph: Quotient, weight: np.ndarray, jump: np.ndarray) -> np.ndarray:
+    """Find the edges inside components across which the depth jumps.
+
+    They are not steady, and the potential integrated along a tree of steady edges contradicts them, in chains that reach
+    a sure gap somewhere. Parts of a component that steady edges do not connect cannot contradict each other.
+
+    Parameters
+    ----------
+    graph : Quotient
+    weight, jump : (n_edges,)
+        Weight of each edge of G0 in the filling, 0 for cut edges, and its predicted jump.
+
+    Returns
+    -------
+    (n,) integers
+        Numbers of the edges.
+    """
+    pixels = graph.pixels
+    steady = steady_edges(pixels, graph.angle) & (weight > 0)
+    doubtful = np.flatnonzero((weight > 0) & ~steady)
+    if not len(doubtful):
+        return doubtful
+    parts = connected_components(pixels.n_pixels, pixels.tail[steady], pixels.head[steady])
+    tail, head = pixels.tail[doubtful], pixels.head[doubtful]
+    x = along_trees(pixels.n_pixels, pixels.tail, pixels.head, np.where(steady, weight, 0), jump)
+    gap = np.abs(x[tail] - x[head] - jump[doubtful]) * pixels.focal_at(doubtful)
+    apart = np.flatnonzero((parts[tail] == parts[head]) & (gap > _GAP))
+    tail, head, gap = tail[apart], head[apart], gap[apart]
+    chain = connected_components(pixels.n_pixels, tail, head, "union-find")[tail]
+    widest = np.zeros(pixels.n_pixels)
+    np.maximum.at(widest, chain, gap)
+    return doubtful[apart[widest[chain] > _SURE_GAP]]
+
+
+def steady_edges(graph: PixelGraph, angle: float | None) -> np.ndarray:
+    """(n_edges,) bool: the edges along which the surface surely goes on.
+
+    Their normals differ by less than `angle` degrees (None: by any angle), and by at most six times the median over the
+    tile of 8×8 pixels around either end.
+    """
+    height, width = graph.map.shape
+    across = -(-width // _TILE)
+    limit = 2 * np.sin(np.radians(180 if angle is None else angle) / 2)
+    least = 2 * np.sin(np.radians(_UNDOUBTED) / 2)
+    out = np.empty(graph.n_edges, dtype=bool)
+    count = np.zeros((across * -(-height // _TILE), _N_BINS + 1), dtype=np.int32)
+    chord, median = np.empty(graph.n_edges, dtype=np.float32), np.empty(len(count))
+    tile = _tiles(graph.map.position, width, across)
+    _chords(graph.map.normals, graph.tail, graph.head, chord)
+    _medians(chord, tile, graph.tail, _N_BINS * _UNUSUAL / limit, count, median)
+    _below(chord, tile, graph.tail, graph.head, median, limit, least, out)
+    return out
+
+
+def _tiles(position: np.ndarray, width: int, across: int) -> np.ndarray:
+    """(n_pixels,) int32 tile of each pixel, numbered row by row."""
+    row = position // np.int32(width)
+    column = position - row * np.int32(width)
+    return row // np.int32(_TILE) * np.int32(across) + column // np.int32(_TILE)
+
+
+@kernel(parallel=True, parallel_from=_MANY)
+def _chords(normals, tail, head, out):
+    """Write the distance between the two unit normals of each edge, which stands for their angle."""
+    for e in prange(len(out)):
+        a, b = tail[e], head[e]
+        x, y, z = normals[a, 0] - normals[b, 0], normals[a, 1] - normals[b, 1], normals[a, 2] - normals[b, 2]
+        out[e] = np.sqrt(x * x + y * y + z * z)
+
+
+@kernel
+def _medians(chord, tile, tail, scale, count, median):
+    """Write the median chord of each tile, read from a histogram with bins of width 1/scale; `count` is zero on entry."""
+    n_bins = _N_BINS
+    for e in range(len(tail)):
+        count[tile[tail[e]], min(n_bins, int(chord[e] * scale))] += 1
+    for t in range(len(median)):
+        left = 0
+        for k in range(n_bins + 1):
+            left += count[t, k]
+        left //= 2
+        k = 0
+        while k < n_bins and left >= count[t, k]:
+            left -= count[t, k]
+            k += 1
+        median[t] = (k + 1) / scale
+
+
+@kernel(parallel=True, parallel_from=_MANY)
+def _below(chord, tile, tail, head, median, limit, least, out):
+    for e in prange(len(tail)):
+        usual = max(median[tile[tail[e]]], median[tile[head[e]]])
+        out[e] = chord[e] < min(limit, max(least, _UNUSUAL * usual))

@@ -1,0 +1,241 @@
+"""`QuotientGraph`: the graph with what users do to it, which is to make it from normals, integrate it and export it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .beyond.automatic_angle import suitable_angle
+from .beyond.hidden_jumps import hidden_jumps
+from .beyond.parallel_faces import separated
+from .beyond.priors import Ground
+from .beyond.starts import StartFrom
+from .geometry.camera import Camera
+from .geometry.jumps import Continuity, planar
+from .geometry.normals import NormalMap
+from .graph import export
+from .graph.pixels import PixelGraph
+from .graph.quotient import Quotient, jumps_of
+from .graph.selection import components_by_angle
+from .method.filling import fill
+from .method.optimize import Hooks, backend_of, optimize
+from .method.outcome import Progress
+from .result import Reconstruction
+from .settings import BEST, Settings, check_angle
+
+if TYPE_CHECKING:
+    import igraph
+    import networkx
+
+
+class QuotientGraph(Quotient):
+    """A normal map divided into continuous components, ready to be integrated.
+
+    Made by `from_normals`; `optimize` integrates it. The attributes are those of the graph:
+
+    Attributes
+    ----------
+    pixels : PixelGraph
+        G0: the valid pixels and their neighbour pairs.
+    labels : (n_pixels,) int32
+        Component of each valid pixel; `label_image()` is the same as an image.
+    cut : (n_cut,) int32
+        Numbers of the edges of G0 that join different components.
+    n_components, level, angle
+        Number of components, how often they were merged, and the angle in degrees that they were formed with.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> graph = QuotientGraph.from_normals(np.tile([0.0, 0.0, 1.0], (4, 5, 1)))
+    >>> graph.n_components, graph.pixels.n_pixels, graph.pixels.n_edges
+    (1, 20, 55)
+    >>> graph.optimize().converged
+    True
+    """
+
+    @classmethod
+    def from_normals(
+        cls,
+        normals: ArrayLike,
+        mask: ArrayLike | None = None,
+        camera: Camera | ArrayLike | None = None,
+        frame: str = "opengl",
+        angle: float | str | None = "auto",
+        connectivity: int = 8,
+        continuity: Continuity = planar,
+        preset: str = "best",
+    ) -> Self:
+        """Q0 of a normal map: pixels are joined while neighbouring normals differ by less than `angle`.
+
+        Parameters
+        ----------
+        normals : (H, W, 3) float array
+            Rescaled to unit length; a non-finite or zero normal makes its pixel invalid.
+        mask : (H, W) bool array, optional
+        camera : Pinhole, Orthographic, RayMap or 3×3 intrinsic matrix, optional
+            None is ``Orthographic()``.
+        frame : str
+            "opengl" (x right, y up, z to the viewer), "opencv" (x right, y down, z forward), "dsine" (x left, y up,
+            z to the viewer) or "directx" (x right, y down, z to the viewer).
+        angle : float, "auto" or None
+            θ_c in degrees. "auto" is the preset's choice: for "best" 2°, more under noise or for fine structure; for
+            "paper" 3.5°. None makes every pixel a component of its own.
+        connectivity : 4 or 8
+        continuity : callable
+            Model of continuity, `quotientgraph.geometry.jumps.planar` or `bini`.
+        preset : "best" or "paper"
+            Which preset "auto" stands for; `optimize` then uses the same one unless told otherwise.
+
+        Returns
+        -------
+        QuotientGraph
+        """
+        check_angle(angle)
+        began = time.perf_counter()
+        settings = Settings.from_preset(preset)
+        pixels = PixelGraph.from_map(NormalMap.from_array(normals, mask, camera, frame), connectivity)
+        graph = cls.from_components(pixels, jumps_of(pixels, continuity), np.arange(pixels.n_pixels, dtype=np.int32))
+        graph = replace(graph, seconds={"graph": time.perf_counter() - began})
+        if angle == "auto":
+            return graph._formed(settings.angle, preset)
+        return graph._formed(angle, None)
+
+    def _formed(self, angle: Any, preset: str | None) -> Self:
+        """The graph with its components formed anew by an angle."""
+        began = time.perf_counter()
+        chosen = suitable_angle(self.pixels) if isinstance(angle, str) else angle
+        graph = replace(self.divided(components_by_angle(self.pixels, chosen)), angle=chosen, preset=preset)
+        return replace(graph, seconds={**self.seconds, "components": time.perf_counter() - began})
+
+    def optimize(
+        self,
+        *,
+        solver: Any = "auto",
+        reweighting: str = "soft",
+        lower: float = 1e-5,
+        upper: float = 1e-3,
+        thresholds: str | None = None,
+        max_iterations: int = 150,
+        energy_tol: float = 1e-3,
+        merge_every: int | None = None,
+        device: str = "auto",
+        progress: bool | Progress | None = None,
+        fill_solver: Any = "auto",
+        filling: str | None = None,
+        faces: str | None = None,
+        alignment: str | None = None,
+        preset: str | None = None,
+        prior: ArrayLike | None = None,
+        prior_weight: float = 1.0,
+        anchors: Sequence[tuple[float, float, float]] | None = None,
+    ) -> Reconstruction:
+        """Integrate the components and find their relative scales.
+
+        Parameters
+        ----------
+        solver : str or object with ``solve(system)``
+            Backend for the scale systems: a name from ``solvers.available()`` or "auto".
+        reweighting : "soft", "hard" or "none"
+            Outlier reweighting with thresholds `lower` and `upper`.
+        thresholds : "natural" or "absolute", optional
+            Whether the thresholds are scaled with the focal length, so that they are lengths in pixels, or are
+            log-depths.
+        max_iterations : int
+        energy_tol : float
+            Relative change of the energy below which the scales have converged.
+        merge_every : int, optional
+            Merge components every so many iterations, and whenever the energy has converged; None never merges. As in
+            the paper, which counts from 0, the first merge comes after one iteration more.
+        device : "cpu", "cuda" or "auto"
+        progress : bool or callable
+            True for a progress bar, or a function that is given every `Step`.
+        fill_solver : str or object
+            Backend for the filling systems, which are larger and better conditioned.
+        filling : "contracted" or "induced", optional
+            Whether components are filled without the depth jumps hidden in them, or over all their edges.
+        faces : "separate" or "joined", optional
+            Whether parallel faces with equal normals, which share a component, are set apart where other components
+            tell them apart. They are not when components are merged.
+        alignment : "auto", "uniform" or "consensus", optional
+            Where the reweighting starts from; "auto" tries what seems promising and keeps what explains the cut edges
+            best. When components are merged, or depth is known beside the normals, the start is uniform.
+        preset : "best" or "paper", optional
+            Stands for what is not given: "best" is contracted, separate, auto and natural; "paper" is the published
+            method: induced, joined, uniform and absolute. By default the preset that the graph was made with. If that
+            was another one and chose the angle, the components are formed anew with the angle of this one.
+        prior : (H, W) array, optional
+            Coarse depth, NaN where unknown, of any scale and offset. It decides what normals leave open: depth across
+            full discontinuities and between separate pieces. Components are split first where it jumps and the normals
+            do not tell, as from a table top to the floor. The result has its scale (orthographic: its offset).
+        prior_weight : float
+            Trust in the prior; 1 suits an error of about 1 % at a pixel.
+        anchors : sequence of (u, v, depth), optional
+            Known depths at pixels: column, row, depth. They fix the absolute scale, and separate surfaces against each
+            other.
+
+        Returns
+        -------
+        Reconstruction
+        """
+        settings = Settings.from_preset(
+            preset or self.preset or "best",
+            solver=solver,
+            reweighting=reweighting,
+            lower=lower,
+            upper=upper,
+            thresholds=thresholds,
+            max_iterations=max_iterations,
+            energy_tol=energy_tol,
+            merge_every=merge_every,
+            device=device,
+            fill_solver=fill_solver,
+            filling=filling,
+            faces=faces,
+            alignment=alignment,
+            prior_weight=prior_weight,
+        )
+        graph = self if self.preset in (None, preset or self.preset) else self._formed(settings.angle, preset)
+        known = Ground.from_depth(graph, prior, prior_weight, anchors)
+        return Reconstruction.from_outcome(optimize(graph, settings, _hooks(graph, settings, known), progress))
+
+    def filled(self, solver: Any = "auto", filling: str = BEST.filling) -> np.ndarray:
+        """(n_pixels,) potential of each component integrated on its own, of zero mean over each."""
+        settings = BEST.changed(filling=filling)
+        backend = solver if isinstance(solver, str) and solver == "auto" else backend_of(solver, "solver")
+        return fill(self, backend, _hooks(self, settings, None).leave_out).potential
+
+    def node_table(self) -> export.Table:
+        """Columns with one entry per component; see `quotientgraph.graph.export.node_table`."""
+        return export.node_table(self)
+
+    def edge_table(self, potential: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, export.Table]:
+        """Columns with one entry per pair of adjacent components; see `quotientgraph.graph.export.edge_table`.
+
+        The residuals are taken at `potential` (n_pixels,), by default with each component filled on its own.
+        """
+        return export.edge_table(self, self.filled() if potential is None else potential)
+
+    def to_igraph(self, potential: np.ndarray | None = None) -> igraph.Graph:
+        """An igraph `Graph` of the components, with the attributes of `node_table` and `edge_table`."""
+        return export.to_igraph(self, self.filled() if potential is None else potential)
+
+    def to_networkx(self, potential: np.ndarray | None = None) -> networkx.Graph:
+        """A networkx `Graph` of the components, with the attributes of `node_table` and `edge_table`."""
+        return export.to_networkx(self, self.filled() if potential is None else potential)
+
+
+def _hooks(graph: Quotient, settings: Settings, known: Ground | None) -> Hooks:
+    """The additions to the published method that the settings ask for and the graph allows."""
+    whole = settings.merge_every is None and graph.jump.ndim == 1
+    return Hooks(
+        leave_out=hidden_jumps if settings.filling == "contracted" else None,
+        split=separated if whole and settings.faces == "separate" else None,
+        start=StartFrom(settings.alignment) if whole and settings.alignment != "uniform" else None,
+        known=known,
+    )
