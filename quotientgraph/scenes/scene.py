@@ -20,7 +20,7 @@ from .render import FOV, Model, render
 _ROWS = 256  # rows worked on at a time, which bounds the memory of the temporary arrays
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scene:
     """Exact normals and depth of one view.
 
