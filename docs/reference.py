@@ -12,6 +12,8 @@ import inspect
 import pkgutil
 from types import ModuleType
 
+from quotientgraph.settings import BEST, FIELDS, PAPER
+
 # Heading, module, and what the section holds. The rest of the modules follow below these, layer by layer.
 FRONT = [
     ("Integration", "quotientgraph", "What `from quotientgraph import …` offers."),
@@ -65,12 +67,28 @@ def reference() -> str:
     for heading, name, words in FRONT:
         entries = _entries(importlib.import_module(name), seen)
         page += [f"## {heading}", "", f"`{name}`: {words}", "", *_block(entries)]
+    page += ["## Settings", "", *_settings_table(), ""]
     page += ["## Layers", "", "The modules behind these names, for those who build on them. They may change.", ""]
     for name in sorted(set(modules()) - {front for _, front, _ in FRONT}):
         entries = _entries(importlib.import_module(name), seen)
         if entries:
             page += [f"### `{name}`", "", *_block(entries)]
     return "\n".join(page)
+
+
+def _settings_table() -> list[str]:
+    """Every setting with its help text and what it is in the two presets, from `quotientgraph.settings`."""
+    rows = ["| setting | best | paper | |", "|---|---|---|---|"]
+    for name, field in FIELDS.items():
+        words = field.metadata["help"]
+        if choices := field.metadata.get("choices"):
+            words += ": " + ", ".join(f"`{choice}`" for choice in choices)
+        rows.append(f"| `{name}` | `{getattr(BEST, name)}` | `{getattr(PAPER, name)}` | {words} |")
+    return [
+        "Keywords of `integrate` and `QuotientGraph.optimize`, and options of `quotientgraph integrate`.",
+        "",
+        *rows,
+    ]
 
 
 def _entries(module: ModuleType, seen: set[int]) -> list[str]:
