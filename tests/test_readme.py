@@ -86,6 +86,12 @@ def test_links_lead_somewhere():
         assert (ROOT / name).exists(), name
 
 
+def test_no_page_installs_from_an_index():
+    """The project is not on a package index, so no page may say so. Its extras can be named once it is installed."""
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
+        assert not re.search(r"pip install quotientgraph\b", page.read_text(encoding="utf-8")), page.name
+
+
 def test_the_two_commands_are_one_line_each():
     """One line installs and runs the main job, one installs and passes the tests."""
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()

@@ -2,8 +2,12 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import laplacians
+import quotientgraph
 
 SCRIPT = """\
 import numpy as np
@@ -15,6 +19,12 @@ result: Reconstruction = graph.optimize(merge_every=3, solver=solvers.get("direc
 other: Reconstruction = integrate(normals, merge_every=3, max_iterations=5)
 depth: np.ndarray = result.depth
 """
+
+
+@pytest.mark.parametrize("package", [quotientgraph, laplacians], ids=lambda package: package.__name__)
+def test_the_types_are_offered(package):
+    """Type checkers use the annotations of an installed package only if it holds the file py.typed."""
+    assert (Path(package.__file__).parent / "py.typed").exists()
 
 
 @pytest.mark.slow
