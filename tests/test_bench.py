@@ -19,7 +19,7 @@ from quotientgraph.cli import main
 from quotientgraph.integration import METHODS, Method
 
 SHARED = Path(os.environ.get("QUOTIENTGRAPH_DATA", Path(__file__).parents[2] / "shared" / "data"))
-needs_data = pytest.mark.skipif(not (SHARED / "diligent").is_dir(), reason=f"no benchmark data in {SHARED}")
+needs_data = pytest.mark.usefixtures("data_dir")
 
 
 def _bench(*arguments):
