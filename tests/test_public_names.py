@@ -95,7 +95,7 @@ def _classes_of_arrays():
             yield kind
 
 
-@pytest.mark.parametrize("kind", _classes_of_arrays(), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", list(_classes_of_arrays()), ids=lambda kind: kind.__name__)
 def test_classes_of_arrays_are_equal_to_themselves_only(kind):
     """The `==` of a dataclass would compare arrays, which raises; so such a class says ``@dataclass(eq=False)``."""
     assert kind.__eq__ is object.__eq__
