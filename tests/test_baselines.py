@@ -74,7 +74,7 @@ def test_edge_terms_match_the_formulas():
     scene = scenes.make("boxes", shape=(12, 14))
     graph = QuotientGraph.from_normals(scene.normals, scene.mask, scene.camera, "opencv", angle=None)
     pixels, jump = graph.pixels, graph.jump
-    from quotientgraph.method.cutedges import Outliers
+    from quotientgraph.method.weights import Outliers
 
     outliers = Outliers("soft")
     for scheme in (baselines.LOGDEPTH, baselines.LOGDEPTH_D):
