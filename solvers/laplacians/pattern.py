@@ -18,7 +18,7 @@ from .core.arrays import array_namespace, to_device
 from .core.edges import connected_labels, group_edges, neighbour_lists, with_diagonal
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pattern:
     """Pairs of joined unknowns. The arrays belong to numpy or, after `to`, to cupy.
 

@@ -14,7 +14,7 @@ class SolverError(RuntimeError):
     """A backend raised an exception, or returned something that cannot be a solution."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Solution:
     """What a backend returns.
 

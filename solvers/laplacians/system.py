@@ -33,7 +33,7 @@ from .solution import Solution
 _FEW_PAIRS = 1024
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LaplacianSystem:
     """Weights and flows on a `Pattern`: the problem that a backend is given.
 
