@@ -354,7 +354,7 @@ def test_an_interrupt_in_the_middle(work, number, code):
     process.send_signal(number)
     _, err = process.communicate(timeout=60)
     assert process.returncode == code
-    assert err == ("quotientgraph: error: interrupted; what was not finished is not there\n" if code == 130 else "")
+    assert err == ("quotientgraph: error: interrupted; unfinished outputs were removed\n" if code == 130 else "")
     assert not Path("cut").exists()
 
 
@@ -437,7 +437,7 @@ def test_interrupting_a_batch(many):
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert err.splitlines()[-1] == "quotientgraph: error: interrupted; what was not finished is not there"
+    assert err.splitlines()[-1] == "quotientgraph: error: interrupted; unfinished outputs were removed"
     assert "Traceback" not in err
     assert left_behind("out") == []
     assert all(sorted(os.listdir(folder)) == ["depth.npy", "mesh.ply"] for folder in Path("out").iterdir())
@@ -445,11 +445,11 @@ def test_interrupting_a_batch(many):
 
 def test_a_worker_that_dies(many, monkeypatch):
     """A worker killed by the system takes only its own input along, and its traces are removed."""
-    from quotientgraph.cli.reconstruct import Job
+    from quotientgraph.cli.reconstruct import InputTask
 
-    job = Job(Path("maps/m0.png"), "m0", Path("out"), Path(".out.part"), None, None, None)
+    task = InputTask(Path("maps/m0.png"), "m0", Path("out"), Path(".out.part"), None, None, None)
     Path(".out.part").mkdir()
-    record = workers._lost(job, -signal.SIGKILL)
+    record = workers._lost(task, -signal.SIGKILL)
     assert record["status"] == "failed"
     assert "SIGKILL" in record["error"]
     assert not Path(".out.part").exists()
@@ -509,7 +509,7 @@ def test_the_report_tells_what_was_understood(work):
         "-q",
     )
     text = Path("out/report.html").read_text(encoding="utf-8")
-    for said in ("ball.png", "opengl (given)", "16 bits a value", "mask: alpha channel of ball.png"):
+    for said in ("ball.png", "opengl (given)", "16 bits per value", "mask: alpha channel of ball.png"):
         assert said in text
 
 

@@ -11,7 +11,7 @@ from quotientgraph import scenes
 from quotientgraph.geometry.camera import Orthographic, Pinhole
 from quotientgraph.geometry.normals import FRAMES
 from quotientgraph.io.conventions import candidates
-from quotientgraph.io.evidence import turned
+from quotientgraph.io.evidence import change_axes
 
 DATA = Path(os.environ.get("QUOTIENTGRAPH_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SHARED = ["diligent/" + name for name in ("bear", "buddha", "cat", "goblet", "harvest")]
@@ -25,7 +25,7 @@ def shared(name):
 
 
 def in_frame(opencv, frame):
-    return turned(opencv, qio.frame_axes(frame).T)
+    return change_axes(opencv, qio.frame_axes(frame).T)
 
 
 def sphere(size=80, radius=0.45):

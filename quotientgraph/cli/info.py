@@ -1,4 +1,4 @@
-"""``quotientgraph info``: what is understood of a normal map, before anything is integrated."""
+"""``quotientgraph info``: show what is understood of a normal map, without integrating it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .arguments import add_input_arguments
 from .config import prepare
 from .file_lists import expand, names
 from .messages import about, error, expected, one_line, print_json
-from .reading import Understood, check_options, describe_camera, understand
+from .understand import Understood, check_options, describe_camera, understand
 
 ANGLES = (2.0, 3.5, 5.0)
 _LEFT_OUT = {"no_normal": "without a normal", "no_ray": "without a ray", "faces_away": "facing away"}
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def describe(path: Path, name: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Everything that can be said of an input, in plain types."""
+    """Everything that is known of an input, in types that JSON has."""
     source = understand(path, name, args)
     found = source.found
     height, width = found.normals.shape[:2]
@@ -118,7 +118,7 @@ def _lines(record: dict[str, Any]) -> list[str]:
 
 
 def _score_lines(scores: dict[str, dict[str, float]], limit: int = 4) -> list[str]:
-    """The best candidates, one a line."""
+    """The best candidates, one on each line."""
 
     def rank(item: tuple[str, dict[str, float]]) -> tuple[float, float]:
         residual = item[1]["residual"]

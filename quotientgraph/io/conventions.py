@@ -28,7 +28,7 @@ import numpy as np
 
 from ..geometry.camera import Camera, as_camera
 from ..geometry.normals import FRAMES
-from .evidence import View, by_limbs, by_loops, by_silhouette, turned
+from .evidence import NormalSample, by_limbs, by_loops, by_silhouette, change_axes
 
 MAX_AWAY = 0.35  # of the pixels may face away in the best frame (a perspective map read as orthographic)
 AWAY_MARGIN = 0.01
@@ -119,7 +119,7 @@ def frame_name(axes: np.ndarray) -> str:
 
 def to_opencv(normals: np.ndarray, frame: str) -> np.ndarray:
     """Normals of any frame in the OpenCV frame: a way in for frames that have no name."""
-    return turned(np.asarray(normals), frame_axes(frame))
+    return change_axes(np.asarray(normals), frame_axes(frame))
 
 
 def candidates() -> list[str]:
@@ -137,11 +137,11 @@ def detect_frame(
     normals: np.ndarray, mask: np.ndarray | None = None, camera: Camera | np.ndarray | None = None
 ) -> FrameEvidence:
     """Find the frame of a normal map from the map itself; see the module's text for how."""
-    view = View.sample(normals, mask, as_camera(camera))
-    if view.valid.sum() < 16:
+    sample = NormalSample.from_map(normals, mask, as_camera(camera))
+    if sample.valid.sum() < 16:
         return FrameEvidence(None, {}, "too few normals to judge")
     left = {name: frame_axes(name) for name in candidates()}
-    scores = {name: FrameScore(view.away(axes)) for name, axes in left.items()}
+    scores = {name: FrameScore(sample.away(axes)) for name, axes in left.items()}
     best = min(score.away for score in scores.values())
     if best > MAX_AWAY:
         return FrameEvidence(None, scores, f"{best:.0%} of the normals face away from the camera in every frame")
@@ -153,15 +153,15 @@ def detect_frame(
         ("perspective", "residual", partial(by_loops, twins=True)),
         ("limbs", "limbs", by_limbs),
     ):
-        if view.same(left):
+        if sample.same(left):
             break
-        kept, values = ask(view, left)
+        kept, values = ask(sample, left)
         for name, value in values.items():
             scores[name] = replace(scores[name], **{score: value})
         if len(kept) < len(left):
             why.append(kind)
             left = {name: left[name] for name in kept}
-    if not view.same(left):
+    if not sample.same(left):
         names = list(left)
         more = f" and {len(names) - 4} more" if len(names) > 4 else ""
         return FrameEvidence(None, scores, f"the evidence does not separate {' from '.join(names[:4])}{more}")

@@ -1,9 +1,7 @@
-"""What a user names, understood: a normal map file or a folder becomes normals, mask and camera.
+"""Read a normal map, its mask and its camera from a file or a folder that a user names.
 
-Folders may be in the layout of BiNI (``normal_map.png``, ``mask.png``, ``K.txt``), of DiLiGenT
-(``Normal_gt.mat`` or ``Normal_gt.png``, ``mask.png``) or of our scenes (``normals.npz``, ``mask.png``,
-``K.txt``). A file may bring its own mask: an alpha channel, or arrays named ``mask`` and ``K`` beside the
-normals. Everything that was inferred is noted.
+The layouts of folders are those of `quotientgraph.io.folders`. A file may carry its own mask (an alpha channel) or
+hold arrays named ``mask`` and ``K`` beside the normals. Everything that was inferred is noted.
 """
 
 from __future__ import annotations
@@ -17,12 +15,11 @@ from numpy.typing import ArrayLike
 from ..geometry.camera import Camera, as_camera
 from .camera_files import intrinsics, read_camera
 from .decode import decode_mask, decode_normals, pick
-from .formats import InputError, read_arrays, readable
+from .depth_files import DEPTH_NAMES
+from .folders import InputFiles, find_input_files
+from .formats import InputError, read_arrays
 
-_STEMS = ("normal_map", "normals", "normal_gt", "normal", "normalmap", "n")
 _NORMALS = ("normals", "normal", "normal_map", "normalmap", "normal_gt", "n", "arr_0", "")
-_DEPTHS = ("depth_gt", "depth", "z", "arr_0", "")
-_MASKS, _CAMERAS, _TRUTH = ("mask",), ("K", "k", "intrinsics", "camera"), ("depth_gt",)
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,7 @@ class NormalInput:
         """The true depth, (H, W) float64 with NaN outside, or None; read when asked for."""
         if self.truth is None:
             return None
-        depth = pick(self.truth, read_arrays(self.truth), _DEPTHS, "depth")
+        depth = pick(self.truth, read_arrays(self.truth), DEPTH_NAMES, "depth")
         if depth.shape != self.normals.shape[:2]:
             raise InputError(f"{self.truth}: its shape {depth.shape} is not the normals' {self.normals.shape[:2]}")
         return depth.astype(np.float64)
@@ -82,63 +79,20 @@ def read_normals(
     """
     path = Path(path)
     notes: list[str] = []
-    found: dict[str, Path] = {}
-    file = path
+    found = InputFiles(path)
     if path.is_dir():
-        file, found = _look_into(path)
-        notes.append(f"folder: {', '.join(sorted([file.name, *(p.name for p in found.values())]))}")
+        found = find_input_files(path)
+        notes.append(f"folder: {', '.join(found.names)}")
+    file = found.normals
     arrays = read_arrays(file)
     normals, alpha, bits, more = decode_normals(file, pick(file, arrays, _NORMALS, "normals"))
     notes += more
     shape = normals.shape[:2]
 
     beside = {name.lower(): array for name, array in arrays.items()} if len(arrays) > 1 else {}
-    chosen = _mask_of(mask, shape, file, found.get("mask"), beside.get("mask"), alpha, notes)
-    view = _camera_of(camera, shape, file, found.get("camera"), beside.get("k"), notes)
-    return NormalInput(path, normals, chosen, view, bits, tuple(notes), found.get("truth"))
-
-
-def read_depth(path: Path | str, *, relative: bool = False) -> np.ndarray:
-    """(H, W) float64 depth from a file, NaN where there is none.
-
-    Integers become depth by the offset and scale in the sidecar that `write_depth` makes. With `relative` they may do
-    without: they are depths in a unit of their own, 0 where there is none, which is how depth cameras write PNG.
-    """
-    from .depth_files import apply_sidecar, sidecar
-
-    path = Path(path)
-    depth = pick(path, read_arrays(path), _DEPTHS, "depth")
-    if depth.ndim != 2:
-        raise InputError(f"{path}: a depth map has one value a pixel, got shape {depth.shape}")
-    if depth.dtype.kind not in "ui":
-        return depth.astype(np.float64)
-    if relative and not sidecar(path).exists():
-        return np.where(depth == 0, np.nan, depth.astype(np.float64))
-    return apply_sidecar(path, depth)
-
-
-def _look_into(folder: Path) -> tuple[Path, dict[str, Path]]:
-    try:
-        files = {p.name.lower(): p for p in sorted(folder.iterdir()) if p.is_file()}
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be read ({error.strerror})") from None
-    # Floating-point files before rounded ones where a folder has both.
-    suffixes = sorted(readable(), key=lambda suffix: (suffix == ".png", suffix))
-
-    def first(stems: tuple[str, ...], endings: list[str]) -> Path | None:
-        return next((files[s + e] for s in map(str.lower, stems) for e in endings if s + e in files), None)
-
-    normals = first(_STEMS, suffixes)
-    if normals is None:
-        raise InputError(
-            f"{folder}: no normal map in this folder; expected normal_map.png, normals.npz or Normal_gt.mat"
-        )
-    others = {
-        "mask": first(_MASKS, suffixes),
-        "camera": first(_CAMERAS, [".txt", ".json", ".npy"]),
-        "truth": first(_TRUTH, suffixes),
-    }
-    return normals, {kind: p for kind, p in others.items() if p is not None}
+    chosen = _mask_of(mask, shape, file, found.mask, beside.get("mask"), alpha, notes)
+    view = _camera_of(camera, shape, file, found.camera, beside.get("k"), notes)
+    return NormalInput(path, normals, chosen, view, bits, tuple(notes), found.truth)
 
 
 def _mask_of(given, shape, file, beside, inner, alpha, notes) -> np.ndarray | None:
