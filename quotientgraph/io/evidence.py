@@ -12,11 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..geometry.camera import Camera
+from ..geometry.normals import FRAMES
 
 Frames = dict[str, np.ndarray]
 
 # How much evidence a decision needs; tests/test_io_conventions.py shows the margins on real data.
 RESIDUAL_RATIO, SIGNIFICANCE = 1.15, 5.0
+USUAL_RATIO = 2.0  # how much worse the best frame that has a name must be to lose to one that has none
 TWIN_RATIO, TWIN_MARGIN = 2.0, 0.002  # more than the limbs of a ball add to the sums
 OUTWARD, OUTWARD_MARGIN, MIN_TILT, MIN_BORDER = 0.35, 0.3, 0.4, 30
 MAX_LEAN = 0.5
@@ -57,9 +59,12 @@ class NormalSample:
     central: bool
 
     @classmethod
-    def from_map(cls, normals: np.ndarray, mask: np.ndarray | None, camera: Camera) -> NormalSample:
+    def from_map(
+        cls, normals: np.ndarray, mask: np.ndarray | None, camera: Camera, n_samples: int = SAMPLES
+    ) -> NormalSample:
+        """Take about `n_samples` pixels, evenly spaced."""
         shape = normals.shape[:2]
-        step = max(1, int(np.ceil(np.sqrt(shape[0] * shape[1] / SAMPLES))))
+        step = max(1, int(np.ceil(np.sqrt(shape[0] * shape[1] / n_samples))))
         thin = (slice(None, None, step), slice(None, None, step))
         n = np.asarray(normals[thin], dtype=np.float64)
         size = np.linalg.norm(n, axis=-1)
@@ -145,6 +150,8 @@ def by_loops(sample: NormalSample, frames: Frames, twins: bool = False) -> tuple
     sums = {name: loop.ravel()[judged] for name, loop in loops.items()}
     values = {name: float(loop.mean()) for name, loop in sums.items()}
     best = min(values, key=lambda name: values[name])
+    # Hardly anybody writes normals in a frame without a name, so only overwhelming evidence rules out all the others.
+    best_usual = min((name for name in frames if name in FRAMES), key=lambda name: values[name], default=best)
     twin = np.diag([-1.0, -1.0, 1.0]) @ frames[best]
     kept = []
     for name, axes in frames.items():
@@ -153,6 +160,8 @@ def by_loops(sample: NormalSample, frames: Frames, twins: bool = False) -> tuple
         limit = RESIDUAL_RATIO * values[best] + 1e-9
         if np.array_equal(axes, twin):
             limit = TWIN_RATIO * values[best] + TWIN_MARGIN if twins else np.inf
+        if name == best_usual:
+            limit = max(limit, USUAL_RATIO * values[best])
         if values[name] <= limit or worse.mean() <= SIGNIFICANCE * noise:
             kept.append(name)
     return kept, values
