@@ -15,6 +15,7 @@ from .folders import InputFiles, find_input_files, is_input_folder
 from .formats import InputError, read_arrays, readable, reader, writable, write_image, writer
 from .mesh_files import mesh_writer, write_mesh, write_points
 from .normal_files import NormalInput, read_normals
+from .plausibility import check_conventions
 
 __all__ = [
     "FrameEvidence",
@@ -24,6 +25,7 @@ __all__ = [
     "NormalInput",
     "OutputError",
     "atomic",
+    "check_conventions",
     "detect_frame",
     "find_input_files",
     "frame_axes",

@@ -30,7 +30,7 @@ import numpy as np
 
 from ..geometry.camera import Camera, as_camera
 from ..geometry.normals import FRAMES
-from .evidence import SAMPLES, NormalSample, by_limbs, by_loops, by_silhouette, change_axes
+from .evidence import NormalSample, by_limbs, by_loops, by_silhouette, change_axes
 
 MAX_AWAY = 0.35  # of the pixels may face away in the best frame (a perspective map read as orthographic)
 AWAY_MARGIN = 0.01
@@ -145,7 +145,7 @@ def detect_frame(
     camera: Camera | np.ndarray | None = None,
     *,
     frames: Iterable[str] | None = None,
-    n_samples: int = SAMPLES,
+    sample: NormalSample | None = None,
 ) -> FrameEvidence:
     """Find the frame of a normal map from the map itself; the text of the module says how.
 
@@ -156,8 +156,8 @@ def detect_frame(
     camera : Camera or 3×3 matrix, optional
     frames : names, optional
         The candidates, by default all sixteen.
-    n_samples : int
-        About how many pixels are looked at.
+    sample : NormalSample, optional
+        The pixels to look at, instead of a sample of all of them.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def detect_frame(
     >>> detect_frame(ball.normals, ball.mask, ball.camera).frame
     'opencv'
     """
-    sample = NormalSample.from_map(normals, mask, as_camera(camera), n_samples)
+    sample = NormalSample.from_map(normals, mask, as_camera(camera)) if sample is None else sample
     if sample.valid.sum() < 16:
         return FrameEvidence(None, {}, "too few normals to judge")
     left = {name: frame_axes(name) for name in (candidates() if frames is None else frames)}

@@ -108,7 +108,7 @@ def _span(used: np.ndarray) -> slice:
     return slice(where[0], where[-1] + 1) if len(where) else slice(0)
 
 
-def _loop_sums(sample: NormalSample, axes: np.ndarray) -> np.ndarray:
+def loop_sums(sample: NormalSample, axes: np.ndarray) -> np.ndarray:
     """|Sum of the planar model's jumps| around square loops with sides of LOOP pixels, as a slope; NaN if invalid."""
     n = sample.change_axes(axes)
     towards = sample.towards(n)
@@ -143,7 +143,7 @@ def by_loops(sample: NormalSample, frames: Frames, twins: bool = False) -> tuple
     """Judge by the sums around loops. The inside-out twin of the best frame is judged only with `twins`, and strictly."""
     if min(sample.valid.shape) < 3:
         return list(frames), {}
-    loops = {name: _loop_sums(sample, axes) for name, axes in frames.items()}
+    loops = {name: loop_sums(sample, axes) for name, axes in frames.items()}
     judged = np.isfinite(sum(loops.values())).ravel()
     if judged.sum() < 16:
         return list(frames), {}
