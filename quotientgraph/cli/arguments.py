@@ -14,7 +14,13 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--mask",
         metavar="FILE",
-        help="image that is bright at the pixels to use (default: the alpha channel, or the mask of the folder)",
+        help="image that is bright at the pixels to use, or none (default: mask.png beside the map, or its alpha channel)",
+    )
+    group.add_argument(
+        "--beside",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="use K.txt and mask.png that stand beside the normal map (default); --no-beside ignores them",
     )
     group.add_argument(
         "--frame",

@@ -16,7 +16,6 @@ from .understand import Understood, check_options, describe_camera, understand
 
 ANGLES = (2.0, 3.5, 5.0)
 _LEFT_OUT = {"no_normal": "without a normal", "no_ray": "without a ray", "faces_away": "facing away"}
-_KINDS = {8: "8-bit integers", 16: "16-bit integers", 32: "32-bit floats", 64: "64-bit floats"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,13 +60,18 @@ def describe(path: Path, name: str, args: argparse.Namespace) -> dict[str, Any]:
         "width": width,
         "height": height,
         "bits": found.bits,
+        "dtype": found.dtype,
+        "precision": found.precision,
         "mask_pixels": None if found.mask is None else int(found.mask.sum()),
+        "mask_from": found.mask_from,
         "camera": describe_camera(found.camera),
+        "camera_from": found.camera_from,
         "frame": source.frame,
-        "frame_reason": source.evidence.reason if source.evidence else "given",
+        "frame_reason": source.reason,
         "frame_scores": {} if source.evidence is None else {k: vars(v) for k, v in source.evidence.scores.items()},
         "truth": None if found.truth is None else str(found.truth),
         "notes": list(found.notes),
+        "warnings": list(source.warnings),
     }
     return record | (_components(source, args.connectivity) if source.frame is not None else {})
 
@@ -98,8 +102,8 @@ def _lines(record: dict[str, Any]) -> list[str]:
     size = record["width"] * record["height"]
     share = "" if record["mask_pixels"] is None else f", mask {record['mask_pixels'] / size:.1%}"
     rows = [
-        ("size", f"{record['width']} × {record['height']}, {_KINDS.get(record['bits'], record['bits'])}{share}"),
-        ("camera", record["camera"]),
+        ("size", f"{record['width']} × {record['height']}, {record['precision']}{share}"),
+        ("camera", record["camera"] + (f" from {record['camera_from']}" if record["camera_from"] else "")),
         ("frame", f"{record['frame'] or 'undecided; pass --frame'} ({record['frame_reason']})"),
     ]
     rows += [("", line) for line in _score_lines(record["frame_scores"])]
@@ -114,6 +118,7 @@ def _lines(record: dict[str, Any]) -> list[str]:
     if record["truth"]:
         rows.append(("truth", record["truth"]))
     rows += [("note", note) for note in record["notes"]]
+    rows += [("warning", text) for text in record["warnings"]]
     return [record["input"], *(f"  {key:10}  {value}" for key, value in rows)]
 
 

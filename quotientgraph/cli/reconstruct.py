@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from .messages import TRACEBACK, about, expected, one_line, unexpected
 from .publishing import staged, write_all
-from .understand import Understood, describe_camera, file_for, understand
+from .understand import Understood, describe_camera, describe_input, file_for, understand
 
 if TYPE_CHECKING:
     from ..result import Reconstruction, Step
@@ -70,8 +70,7 @@ def _do(task: InputTask, watcher: Watcher) -> dict[str, Any]:
     if glob.has_magic(str(task.path)) and not task.path.exists():
         raise InputError(f"{task.path}: no file matches this pattern")
     source = understand(task.path, task.name, args)
-    if source.frame is None:
-        assert source.evidence is not None
+    if source.frame is None and source.evidence is not None:
         source.evidence.require()
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(staged(task.target, task.staging))
@@ -143,16 +142,22 @@ def record_of(source: Understood, result: Reconstruction, args: argparse.Namespa
     """What is known of a result, in types that JSON has."""
     import numpy as np
 
+    from ..io.plausibility import CONTRADICTION
+
     finite = result.depth[np.isfinite(result.depth)]
     height, width = result.depth.shape
     out: dict[str, Any] = {
         "width": width,
         "height": height,
         "bits": source.found.bits,
+        "precision": source.found.precision,
         "valid_pixels": int(finite.size),
         "frame": source.frame,
-        "frame_reason": source.evidence.reason if source.evidence else "given",
+        "frame_reason": source.reason,
         "camera": describe_camera(source.found.camera),
+        "camera_from": source.found.camera_from,
+        "mask_from": source.found.mask_from,
+        "understood": describe_input(source),
         "method": args.method or "components",
         "angle": result.levels[0].angle,
         "components": int(result.levels[0].n_components),
@@ -166,7 +171,7 @@ def record_of(source: Understood, result: Reconstruction, args: argparse.Namespa
         "depth_min": float(finite.min()),
         "depth_max": float(finite.max()),
         "notes": list(source.found.notes),
-        "warnings": list(result.warnings),
+        "warnings": [*source.warnings, *(text for text in result.warnings if not text.startswith(CONTRADICTION))],
         "seconds": {stage: round(seconds, 4) for stage, seconds in result.seconds.items()},
     }
     truth = source.found.read_truth()
@@ -178,7 +183,8 @@ def record_of(source: Understood, result: Reconstruction, args: argparse.Namespa
 def known_of(path: Path, record: dict[str, Any]) -> dict[str, str]:
     """What the report tells about the input, beside the result itself."""
     out = {"Input": str(path), "Frame of the normals": f"{record['frame']} ({record['frame_reason']})"}
-    out["Precision"] = f"{record['bits']} bits per value"
+    out["Camera and mask from"] = f"{record['camera_from'] or 'nothing'}, {record['mask_from'] or 'nothing'}"
+    out["Precision"] = record["precision"]
     if record["notes"]:
         out["Understood"] = "; ".join(record["notes"])
     if "made" in record:
@@ -203,7 +209,7 @@ def errors(result: Reconstruction, truth: Any) -> dict[str, float]:
 
 
 def sentence(record: dict[str, Any]) -> str:
-    """A record as one or two lines for people."""
+    """A record as a few lines for people."""
     if record["status"] == "skipped":
         return f"{record['name']}: skipped, {record['output']} is complete"
     first, last = record["components"], record["components_last"]
@@ -216,4 +222,5 @@ def sentence(record: dict[str, Any]) -> str:
     if "made" in record:
         parts.append(error_text(record))
     parts.append(f"{record['total_seconds']:.2f} s")
-    return f"{record['name']}: {', '.join(parts)}\n  → {record['output']}: {', '.join(record['files'])}"
+    lines = [f"{record['name']}: {', '.join(parts)}", f"  {record['understood']}"]
+    return "\n".join([*lines, f"  → {record['output']}: {', '.join(record['files'])}"])

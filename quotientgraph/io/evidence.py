@@ -120,7 +120,8 @@ def loop_sums(sample: NormalSample, axes: np.ndarray) -> np.ndarray:
         towards = np.where(bad, -1.0, towards)
         p, q = -n[..., 0] / towards, -n[..., 1] / towards
         right, down = (p[:, :-1] + p[:, 1:]) / 2, (q[:-1] + q[1:]) / 2
-    curl = right[:-1] + down[:, 1:] - right[1:] - down[:, :-1]
+    with np.errstate(invalid="ignore"):  # a plane seen edge on has an infinite jump
+        curl = right[:-1] + down[:, 1:] - right[1:] - down[:, :-1]
     curl[bad[:-1, :-1] | bad[1:, :-1] | bad[:-1, 1:] | bad[1:, 1:]] = np.nan
     side = min(LOOP, *curl.shape)
     height, width = (n // side * side for n in curl.shape)

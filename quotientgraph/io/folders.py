@@ -17,7 +17,8 @@ NORMAL_STEMS = ("normal_map", "normals", "normal_gt", "normal", "normalmap", "n"
 _MASK_STEMS = ("mask",)
 _CAMERA_STEMS = ("k", "intrinsics", "camera")
 _TRUTH_STEMS = ("depth_gt",)
-_CAMERA_SUFFIXES = [".txt", ".json", ".npy"]
+_ROUNDED = ".png .webp .bmp .jpg .jpeg"  # the more precise ones first
+_CAMERA_SUFFIXES = [".txt", ".json", ".yaml", ".yml", ".npy"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,12 @@ class InputFiles:
     mask: Path | None = None
     camera: Path | None = None
     truth: Path | None = None
+    unused_mask: Path | None = None  # a mask that may belong to another map of the folder
+
+    @property
+    def is_dataset(self) -> bool:
+        """Whether the names are those of BiNI or DiLiGenT, whose normals are in the OpenGL frame."""
+        return self.normals.stem.lower() in ("normal_map", "normal_gt") and self.mask is not None
 
     @property
     def names(self) -> list[str]:
@@ -46,7 +53,7 @@ def find_input_files(folder: Path | str) -> InputFiles:
     folder = Path(folder)
     files = _listed(folder)
     # Where a folder has both, floating-point files are preferred to rounded ones.
-    suffixes = sorted(readable(), key=lambda suffix: (suffix == ".png", suffix))
+    suffixes = sorted(readable(), key=lambda suffix: (suffix in _ROUNDED, _ROUNDED.find(suffix), suffix))
     normals = _first(files, NORMAL_STEMS, suffixes)
     if normals is None:
         raise InputError(
@@ -58,6 +65,29 @@ def find_input_files(folder: Path | str) -> InputFiles:
         camera=_first(files, _CAMERA_STEMS, _CAMERA_SUFFIXES),
         truth=_first(files, _TRUTH_STEMS, suffixes),
     )
+
+
+def find_files_beside(file: Path | str) -> InputFiles:
+    """A normal map that is named as a file, and what stands beside it and belongs to it.
+
+    A camera (``K.txt``) holds for every map of the folder. A ``mask.png`` belongs to a map that has one of the usual names,
+    such as ``normal_map.png``; any other map ``NAME.png`` or ``NAME_normal.png`` has its mask in ``NAME_mask.png``.
+    """
+    file = Path(file)
+    try:
+        files = _listed(file.parent)
+    except InputError:
+        return InputFiles(file)
+    suffixes = readable()
+    camera = _first(files, _CAMERA_STEMS, _CAMERA_SUFFIXES)
+    common = _first(files, _MASK_STEMS, suffixes)
+    stem = file.stem.lower()
+    if stem in NORMAL_STEMS:
+        return InputFiles(file, common, camera, _first(files, _TRUTH_STEMS, suffixes))
+    short = stem.removesuffix("_normals").removesuffix("_normal")
+    own = _first(files, (f"{stem}_mask", f"{short}_mask"), suffixes)
+    camera = camera if camera != file else None
+    return InputFiles(file, own if own != file else None, camera, unused_mask=common if common != file else None)
 
 
 def is_input_folder(folder: Path | str) -> bool:
