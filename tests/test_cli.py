@@ -194,15 +194,15 @@ def test_info_where_the_evidence_is_weak(tmp_path, capsys):
     """A relief that fills the frame could as well be inside out: info says so, integrate stops and names the flag."""
     scene = scenes.make("bumps", shape=(40, 50), camera="orthographic")
     path = tmp_path / "bumps.npy"
-    np.save(path, scene.normals)
+    np.save(path, scene.normals @ qio.frame_axes("directx"))
     assert main(["info", str(path)]) == 0
     out = capsys.readouterr().out
     assert "undecided; pass --frame" in out
     assert "components" not in out
     line = fails(capsys, 1, "integrate", path, "-o", tmp_path / "out")
-    assert "pass --frame with one of" in line
+    assert "pass --frame with one of directx, dsine" in line
     assert "residual" in line
-    assert main(["info", str(path), "--frame", "right,down,forward"]) == 0
+    assert main(["info", str(path), "--frame", "right,down,viewer"]) == 0
     assert not (tmp_path / "out").exists()
 
 

@@ -114,6 +114,7 @@ def test_a_texture(work):
         ["--rays", "rays.npy"],
         ["--fisheye", "60"],
         ["--camera", "K.txt"],
+        ["--no-beside"],
         [],
     ],
 )
@@ -128,8 +129,74 @@ def test_cameras(work, ball, options, capsys):
         "--rays": "one ray",
         "--fisheye": "one ray",
         "--camera": "pinhole",
+        "--no-beside": "orthographic (assumed)",
     }
-    assert record["camera"].startswith(expected[options[0]] if options else "orthographic (assumed)")
+    assert record["camera"].startswith(expected[options[0]] if options else "pinhole")
+    sources = {"--no-beside": "", "--rays": "rays.npy", "--camera": "K.txt", "": "K.txt"}
+    assert record["camera_from"] == sources.get((options or [""])[0], "given")
+
+
+def test_frame_camera_and_mask_are_printed(work, capsys, ball):
+    """One line says what was used and where it came from."""
+    Path("cow").mkdir()
+    shutil.copy("ball.png", "cow/normal_map.png")
+    shutil.copy("K.txt", "cow/K.txt")
+    mask = np.zeros(ball.shape, dtype=np.uint8)
+    mask[10:30, 15:35] = 255
+    qio.write_image("cow/mask.png", mask)
+    run("integrate", "cow/normal_map.png", "-o", "out", "--mesh", "none")
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("  frame "))
+    assert line.startswith("  frame opengl (")
+    assert "camera pinhole, fx 53.6" in line
+    assert line.endswith("from K.txt; mask 20.0% of the image from mask.png")
+    assert np.isfinite(np.load("out/depth.npy")).sum() == 400
+    run(
+        "integrate",
+        "cow/normal_map.png",
+        "-o",
+        "out",
+        "--mesh",
+        "none",
+        "--no-beside",
+        "--mask",
+        "none",
+        "--frame",
+        "opengl",
+    )
+    assert "  frame opengl (given); camera orthographic (assumed); mask none" in capsys.readouterr().out.splitlines()
+
+
+def test_a_wrong_frame_is_a_warning(work, capsys):
+    """The better one is named; the right one gives no warning; in Python and for `info` it is the same function."""
+    run("integrate", "ball.png", "--frame", "dsine", "-o", "out", "--mesh", "none")
+    (line,) = (line for line in capsys.readouterr().err.splitlines() if "contradict" in line)
+    assert line.startswith("quotientgraph: warning: ball: the normals contradict the frame dsine")
+    assert line.endswith("in opengl, which fits better")
+    run("integrate", "ball.png", "--frame", "opengl", "-o", "out", "--mesh", "none")
+    assert "contradict" not in capsys.readouterr().err
+    run("info", "ball.png", "--frame", "dsine")
+    assert "contradict the frame dsine" in capsys.readouterr().out
+
+
+def test_folders_of_a_dataset_have_its_frame(work, capsys):
+    """Where the evidence does not decide, a folder in the layout of BiNI is in its frame, and the line says why."""
+    scene = scenes.make("stairs", shape=(60, 80))
+    Path("tent").mkdir()
+    image = np.rint((np.nan_to_num(scene.normals) * [1, -1, -1] + 1) * 32767.5).astype(np.uint16)
+    qio.write_image("tent/normal_map.png", image)
+    qio.write_image("tent/mask.png", (scene.mask * 255).astype(np.uint8))
+    np.savetxt("tent/K.txt", scene.camera.matrix)
+    run("integrate", "tent", "-o", "out", "--mesh", "none")
+    assert "frame opengl (usual for such a folder; the evidence does not separate" in capsys.readouterr().out
+    Path("tent/mask.png").unlink()
+    shutil.move("tent/normal_map.png", "tent/tent.png")
+    assert "pass --frame with one of" in failure(capsys, "integrate", "tent/tent.png", "-o", "out")
+
+
+def test_normals_between_0_and_1_are_a_warning(work, capsys, ball):
+    np.save("unit.npy", (np.nan_to_num(ball.normals) * [1, -1, -1] + 1) / 2)
+    run("integrate", "unit.npy", "-o", "out", "--mesh", "none", "--frame", "opengl")
+    assert "warning: unit: normals: all values lie in [0, 1]" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("frame", ["opencv", "dsine", "directx", "up,right,viewer"])
@@ -354,7 +421,7 @@ def test_an_interrupt_in_the_middle(work, number, code):
     process.send_signal(number)
     _, err = process.communicate(timeout=60)
     assert process.returncode == code
-    assert err == ("quotientgraph: error: interrupted; what was not finished is not there\n" if code == 130 else "")
+    assert err == ("quotientgraph: error: interrupted; unfinished outputs were removed\n" if code == 130 else "")
     assert not Path("cut").exists()
 
 
@@ -437,7 +504,7 @@ def test_interrupting_a_batch(many):
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert err.splitlines()[-1] == "quotientgraph: error: interrupted; what was not finished is not there"
+    assert err.splitlines()[-1] == "quotientgraph: error: interrupted; unfinished outputs were removed"
     assert "Traceback" not in err
     assert left_behind("out") == []
     assert all(sorted(os.listdir(folder)) == ["depth.npy", "mesh.ply"] for folder in Path("out").iterdir())
@@ -445,11 +512,11 @@ def test_interrupting_a_batch(many):
 
 def test_a_worker_that_dies(many, monkeypatch):
     """A worker killed by the system takes only its own input along, and its traces are removed."""
-    from quotientgraph.cli.reconstruct import Job
+    from quotientgraph.cli.reconstruct import InputTask
 
-    job = Job(Path("maps/m0.png"), "m0", Path("out"), Path(".out.part"), None, None, None)
+    task = InputTask(Path("maps/m0.png"), "m0", Path("out"), Path(".out.part"), None, None, None)
     Path(".out.part").mkdir()
-    record = workers._lost(job, -signal.SIGKILL)
+    record = workers._lost(task, -signal.SIGKILL)
     assert record["status"] == "failed"
     assert "SIGKILL" in record["error"]
     assert not Path(".out.part").exists()
@@ -509,7 +576,7 @@ def test_the_report_tells_what_was_understood(work):
         "-q",
     )
     text = Path("out/report.html").read_text(encoding="utf-8")
-    for said in ("ball.png", "opengl (given)", "16 bits a value", "mask: alpha channel of ball.png"):
+    for said in ("ball.png", "opengl (given)", "16-bit integers", "mask: alpha channel of ball.png"):
         assert said in text
 
 

@@ -1,4 +1,4 @@
-"""``quotientgraph solvers``: which backends there are, and how fast they are on real systems."""
+"""``quotientgraph solvers``: list the backends, and time them on real systems."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bench", nargs="+", metavar="FILE", help="time them on systems from `integrate --dump-systems DIR`"
     )
-    parser.add_argument("--solver", action="append", metavar="NAME", help="time only this one; may be repeated")
-    parser.add_argument("--repeat", type=int, default=3, metavar="N", help="the best of N solves counts (3)")
+    parser.add_argument("--solver", action="append", metavar="NAME", help="time only this backend; may be repeated")
+    parser.add_argument("--repeat", type=int, default=3, metavar="N", help="solve N times and report the fastest (3)")
     parser.add_argument("--json", action="store_true", help="print it as JSON")
 
 

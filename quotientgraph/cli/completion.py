@@ -1,4 +1,4 @@
-"""``quotientgraph completion``: scripts for shells, made from the parsers, so that they are never out of date."""
+"""``quotientgraph completion``: scripts for shells, made from the parsers and therefore never out of date."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``quotientgraph data``: tell of the benchmark data, fetch or check them."""
+"""``quotientgraph data``: tell where the benchmark data come from, fetch them or check them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         choices=["explain", "check", "fetch"],
         default="explain",
-        help="explain (default) where they come from, check a copy by its hashes, or fetch one",
+        help="explain (default) where the data come from, check a copy by its hashes, or fetch one",
     )
-    parser.add_argument("folder", nargs="?", type=Path, help=f"where the data are or shall be; default ${HOME}")
+    parser.add_argument("folder", nargs="?", type=Path, help=f"where the data are, or are to be put (default: ${HOME})")
 
 
 def run(args: argparse.Namespace) -> int:

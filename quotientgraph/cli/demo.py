@@ -1,4 +1,4 @@
-"""``quotientgraph demo``: an embedded scene from exact normals to depth and mesh, compared with its exact depth."""
+"""``quotientgraph demo``: reconstruct an embedded scene and compare it with its exact depth."""
 
 from __future__ import annotations
 

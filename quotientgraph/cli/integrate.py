@@ -1,4 +1,4 @@
-"""``quotientgraph integrate``: normal maps in, depth and meshes out; one or many."""
+"""``quotientgraph integrate``: turn one or many normal maps into depth and meshes."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .config import prepare
 from .file_lists import expand, names
 from .messages import UsageError, error, print_json, warning
 from .progress import InputBar, IterationBar
-from .reading import check_options
-from .reconstruct import Job, attempt, sentence
+from .reconstruct import InputTask, attempt, sentence
+from .understand import check_options
 
 EPILOG = """\
 An INPUT is a file (.png .tiff .exr .npy .npz .mat), a folder with a normal map (normal_map.png, normals.npz or
@@ -40,11 +40,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input_arguments(parser)
     add_method_arguments(parser)
     group = parser.add_argument_group("running")
-    group.add_argument("-j", "--jobs", type=whole(1), default=1, metavar="N", help="inputs at a time (1)")
     group.add_argument(
-        "--skip-existing", action=argparse.BooleanOptionalAction, help="leave inputs alone whose files are all there"
+        "-j", "--jobs", type=whole(1), default=1, metavar="N", help="inputs that are worked on at a time (1)"
     )
-    group.add_argument("--config", metavar="FILE", help="options from a TOML file, by the names above; given ones win")
+    group.add_argument(
+        "--skip-existing", action=argparse.BooleanOptionalAction, help="skip inputs whose results are complete"
+    )
+    group.add_argument(
+        "--config", metavar="FILE", help="options from a TOML file, by the names above; the command line wins"
+    )
     group.add_argument("--json", action="store_true", help="print what was done as JSON")
     group.add_argument("-q", "--quiet", action="store_true", help="print errors only")
     parser.set_defaults(prepare=prepare)
@@ -62,13 +66,13 @@ def run(args: argparse.Namespace) -> int:
         if args.dump_systems:
             dump = Path(args.dump_systems)
             stack.enter_context(publishing.place_for(dump) if single else publishing.folder(dump))
-        jobs = _jobs(paths, args, root, direct, single)
-        records = list(_records(jobs, args))
+        tasks = _tasks(paths, args, root, direct, single)
+        records = list(_records(tasks, args))
     return _finish(records, args, time.perf_counter() - began)
 
 
 def check(args: argparse.Namespace) -> None:
-    """Refuse what is wrong for every input, before any of them is read."""
+    """Refuse options that are wrong for every input, before any input is read."""
     check_options(args)
     if args.method is not None:
         from ..integration import METHODS
@@ -104,32 +108,32 @@ def check(args: argparse.Namespace) -> None:
 
 
 def calm() -> None:
-    """The library's log messages are shown as warnings of the result; not twice."""
+    """Silence the library's log: its messages are shown as warnings of the result, and once is enough."""
     for name in ("quotientgraph", "laplacians"):
         logging.getLogger(name).setLevel(logging.ERROR)
 
 
-def _jobs(paths: list[Path], args: argparse.Namespace, root: Path, direct: bool, single: bool) -> list[Job]:
+def _tasks(paths: list[Path], args: argparse.Namespace, root: Path, direct: bool, single: bool) -> list[InputTask]:
     token = secrets.token_hex(4)
-    jobs = []
+    tasks = []
     for path, name in zip(paths, names(paths)):
         target = root if direct else root / name
         dump = None if not args.dump_systems else Path(args.dump_systems) / ("" if single else name)
         dump_staging = None if dump is None else publishing.staging_for(dump, f"{token}-systems")
-        jobs.append(Job(path, name, target, publishing.staging_for(target, token), dump, dump_staging, args))
-    return jobs
+        tasks.append(InputTask(path, name, target, publishing.staging_for(target, token), dump, dump_staging, args))
+    return tasks
 
 
-def _records(jobs: list[Job], args: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """Do the jobs and tell of each as it is done."""
+def _records(tasks: list[InputTask], args: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Do the tasks and tell of each as it is done."""
     left = []
-    for job in jobs:
-        if args.skip_existing and publishing.all_there(job.target, args):
-            record = {"input": str(job.path), "name": job.name, "status": "skipped", "output": str(job.target)}
+    for task in tasks:
+        if args.skip_existing and publishing.all_there(task.target, args):
+            record = {"input": str(task.path), "name": task.name, "status": "skipped", "output": str(task.target)}
             _tell(record, args)
             yield record
         else:
-            left.append(job)
+            left.append(task)
     n_workers = min(args.jobs, len(left))
     quiet = args.quiet or args.json
     if len(left) == 1:
@@ -142,9 +146,9 @@ def _records(jobs: list[Job], args: argparse.Namespace) -> Iterator[dict[str, An
         if n_workers > 1:
             from . import workers
 
-            done: Generator[tuple[Job, dict[str, Any]]] = workers.run(left, n_workers)
+            done: Generator[tuple[InputTask, dict[str, Any]]] = workers.run(left, n_workers)
         else:
-            done = ((job, attempt(job, bars)) for job in left)
+            done = ((task, attempt(task, bars)) for task in left)
         with contextlib.closing(done):
             for _, record in done:
                 bars.done(record)

@@ -1,4 +1,4 @@
-"""Messages for people on stderr, one line each and in one form; documents for programs on stdout."""
+"""Messages for people, one line each on stderr, and documents for programs on stdout."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def warning(text: object) -> None:
 
 
 def say(text: str) -> None:
-    """A line on stderr, above a progress bar if there is one."""
+    """Write a line on stderr, above a progress bar if there is one."""
     if "tqdm" in sys.modules:
         from tqdm import tqdm
 
@@ -35,7 +35,7 @@ def say(text: str) -> None:
 
 
 def print_json(document: Any) -> None:
-    """A document on stdout; numbers that JSON does not have become null."""
+    """Write a document on stdout. Numbers that JSON does not have become null."""
     sys.stdout.write(json.dumps(_plain(document), indent=1, allow_nan=False, ensure_ascii=False) + "\n")
 
 
@@ -50,11 +50,11 @@ def _plain(value: Any) -> Any:
 
 
 def expected() -> tuple[type[Exception], ...]:
-    """What can go wrong without being a fault of the program: files, values, memory, a solver."""
+    """The exceptions that are not a fault of the program: about files, values, memory and solvers."""
     if os.environ.get(TRACEBACK):
         return ()
     known: tuple[type[Exception], ...] = (ValueError, OSError, MemoryError)
-    loaded = sys.modules.get("laplacians")  # one that was never loaded has not failed
+    loaded = sys.modules.get("laplacians")  # if it was never loaded, no solver can have failed
     return known if loaded is None else (*known, loaded.SolverError)
 
 
@@ -68,7 +68,7 @@ def one_line(problem: BaseException) -> str:
 
 
 def about(path: object, text: str) -> str:
-    """A message that names the input first, once.
+    """A message that begins with the name of the input, but does not repeat it.
 
     >>> about("in", "frame: nothing faces the camera"), about("in", "in/mask.png: not a PNG file")
     ('in: frame: nothing faces the camera', 'in/mask.png: not a PNG file')
@@ -77,7 +77,7 @@ def about(path: object, text: str) -> str:
 
 
 def unexpected(problem: BaseException) -> str:
-    """A fault of the program, put so that it can be reported."""
+    """The message for a fault of the program, with what to report."""
     return (
         f"internal error, {type(problem).__name__}: {one_line(problem)}; "
         f"please report it with the output of {TRACEBACK}=1 quotientgraph …"

@@ -1,4 +1,4 @@
-"""Bars on a terminal; nothing where stderr is not one."""
+"""Progress bars, drawn only where stderr is a terminal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class IterationBar(Watcher):
-    """One input: its stage, and in the loop iteration, level, components and energy."""
+    """The progress of one input: its stage, and in the loop the iteration, level, components and energy."""
 
     def __init__(self, name: str, total: int, quiet: bool) -> None:
         self.name = name
@@ -37,7 +37,7 @@ class IterationBar(Watcher):
 
 
 class InputBar(Watcher):
-    """Many inputs: how many are done, how many failed, and what goes on."""
+    """The progress of many inputs: how many are done, how many have failed, and what is under way."""
 
     def __init__(self, total: int, quiet: bool) -> None:
         self.bar = _bar(total, "map", quiet)

@@ -1,4 +1,4 @@
-"""Cameras from files: intrinsics as text, JSON or an array, and ray maps.
+"""Read cameras from files: intrinsics as text, JSON or an array, and ray maps.
 
 Intrinsics are 3×3, or the four numbers fx fy cx cy. Two layouts besides OpenCV's are recognised and reported:
 the row-first order of old BiNI files, [[fy, 0, cy], [0, fx, cx], [0, 0, 1]], by its principal point when the

@@ -1,9 +1,9 @@
 """File formats as plug-ins: one reader and one writer per suffix, and the errors they may raise.
 
 A reader takes a path and returns an array as it stands in the file, or a dictionary of named arrays; what the
-numbers mean is decided elsewhere. A writer takes a path and an array. Whatever a decoder throws leaves
-`read_arrays` as one `InputError` that names the file. Other packages add formats with the decorators below,
-from a module which they list under the entry point group ``quotientgraph.io``.
+numbers mean is decided elsewhere. A writer takes a path and an array. Any exception of a decoder becomes an
+`InputError` that names the file. Other packages add formats with the decorators below, in a module which they list
+under the entry point group ``quotientgraph.io``.
 
 >>> @reader(".sum")
 ... def read_sum(path):
@@ -40,7 +40,7 @@ _loaded = False
 
 
 class InputError(ValueError):
-    """A file that cannot be understood; the message names it, what came and what to do."""
+    """A file cannot be understood. The message names the file, what it holds and the remedy."""
 
 
 def reader(*suffixes: str) -> Callable[[Function], Function]:
@@ -66,13 +66,13 @@ def _register(table: dict, suffixes: tuple[str, ...]) -> Callable[[Function], Fu
 
 
 def readable() -> list[str]:
-    """Suffixes that can be read."""
+    """The suffixes that can be read."""
     _load_plugins()
     return sorted(_READERS)
 
 
 def writable() -> list[str]:
-    """Suffixes of images that can be written."""
+    """The suffixes of images that can be written."""
     _load_plugins()
     return sorted(_WRITERS)
 
