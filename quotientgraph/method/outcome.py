@@ -89,7 +89,8 @@ def warnings_of(graph: Quotient, history: list[Step], converged: bool, unsolved:
         Whether the filling reached its tolerance.
     """
     pixels = graph.pixels
-    out = [
+    out = list(graph.warnings)
+    out += [
         f"{count} pixels of the mask {LEFT_OUT[reason]} and were left out"
         for reason, count in pixels.map.dropped.items()
         if count
