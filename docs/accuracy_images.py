@@ -7,7 +7,8 @@ import numpy as np
 
 from quotientgraph import QuotientGraph, integrate, scenes
 from quotientgraph.beyond.contacts import residual_range
-from quotientgraph.method.cutedges import REFERENCE_FOCAL, CutEdges
+from quotientgraph.geometry.camera import REFERENCE_FOCAL
+from quotientgraph.method.cutedges import CutEdges
 from quotientgraph.metrics import aligned
 
 matplotlib.use("Agg")

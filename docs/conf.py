@@ -1,19 +1,23 @@
 """Configuration of Sphinx: python -m sphinx -W docs docs/_build"""
 
-import importlib.metadata
+import inspect
 import re
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE.parent / "solvers"), str(HERE)]
+
+from reference import reference
+
+import quotientgraph
+
+(HERE / "api.md").write_text(reference(), encoding="utf-8")
 
 project = "quotientgraph"
+release = quotientgraph.__version__
 author = "The quotientgraph developers"
 copyright = "The quotientgraph developers, MIT licence"
-try:
-    release = importlib.metadata.version("quotientgraph")
-except importlib.metadata.PackageNotFoundError:
-    release = "source tree"
 
 extensions = [
     "myst_parser",
@@ -38,10 +42,12 @@ napoleon_use_rtype = False
 napoleon_use_ivar = True
 
 
-def _keep_bars(app, what, name, obj, options, lines):
-    """Docstrings write |x| for an absolute value, which reStructuredText would take for a substitution."""
+def _mend_docstring(app, what, name, obj, options, lines):
+    """Keep |x| for an absolute value, which is markup otherwise, and do not repeat the docstring of a constant's type."""
+    if what == "data" and inspect.getdoc(obj) == inspect.getdoc(type(obj)):
+        lines.clear()
     lines[:] = [line if ">>>" in line else re.sub(r"(?<!\\)\|(?=\S)([^|`]+?)\|", r"\\|\1\\|", line) for line in lines]
 
 
 def setup(app):
-    app.connect("autodoc-process-docstring", _keep_bars)
+    app.connect("autodoc-process-docstring", _mend_docstring)

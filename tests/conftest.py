@@ -3,16 +3,47 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import NamedTuple
 
+import hypothesis
 import numpy as np
 import pytest
 
+from quotientgraph import Camera, Orthographic, Pinhole
+
+ROOT = Path(__file__).resolve().parents[1]
 if "PYTEST_XDIST_WORKER" in os.environ:  # the workers share the cores already
     os.environ.setdefault("NUMBA_NUM_THREADS", "1")
+# Programs that a test starts import the same files as the test itself.
+_PATHS = [str(ROOT), str(ROOT / "solvers"), os.environ.get("PYTHONPATH", "")]
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, _PATHS))
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as for jobs in the background; programs would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
-from quotientgraph.geometry.camera import Camera, Orthographic, Pinhole
+# The same examples in every run, and no time limits: whether a test passes depends on the code alone.
+hypothesis.settings.register_profile(
+    "repeatable", deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("repeatable")
+
+
+def pytest_addoption(parser):
+    """``pytest --slow`` runs everything."""
+    parser.addoption("--slow", action="store_true", help="run the tests marked as slow, too")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Mark the tests that ask for the benchmark data, and leave out slow tests that nobody asked for."""
+    for item in items:
+        if "data_dir" in getattr(item, "fixturenames", ()):
+            item.add_marker("data")
+    if not config.getoption("--slow") and "slow" not in config.option.markexpr:
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if item not in set(slow)]
 
 
 class Toy(NamedTuple):
@@ -125,8 +156,7 @@ def noisy_graph():
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
     """The benchmark data: $QUOTIENTGRAPH_DATA, or ../shared/data beside the project."""
-    named = os.environ.get("QUOTIENTGRAPH_DATA")
-    folder = Path(named) if named else Path(__file__).resolve().parents[2] / "shared" / "data"
+    folder = Path(os.environ.get("QUOTIENTGRAPH_DATA") or ROOT.parent / "shared" / "data")
     if not (folder / "diligent").is_dir():
         pytest.skip(f"no benchmark data at {folder}; set QUOTIENTGRAPH_DATA to the folder that holds diligent/")
     return folder

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from quotientgraph import integrate, scenes
+from quotientgraph.beyond.automatic_angle import suitable_angle
+from quotientgraph.beyond.hidden_jumps import steady_edges
 from quotientgraph.geometry.normals import NormalMap
 from quotientgraph.graph.pixels import PixelGraph
-from quotientgraph.graph.selection import steady_edges, suitable_angle
 from quotientgraph.metrics import aligned, relative_error
 
 SHAPE = (128, 160)

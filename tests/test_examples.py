@@ -1,11 +1,16 @@
 """Every example runs, and comes to a number that is checked."""
 
+import ast
+import importlib
+import importlib.util
 import runpy
 from pathlib import Path
 
 import pytest
 
-EXAMPLES = sorted((Path(__file__).resolve().parents[1] / "examples").glob("[0-9]*.py"))
+ROOT = Path(__file__).resolve().parents[1]
+EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
+SCRIPTS = [*EXAMPLES, *sorted((ROOT / "docs").glob("*.py"))]
 
 # example -> what must hold of the names it defines
 CLAIMS = {
@@ -30,6 +35,7 @@ def test_example(path, monkeypatch, tmp_path):
     """The example runs from any folder, in under 60 lines, and its claim holds."""
     assert len(path.read_text(encoding="utf-8").splitlines()) < 60
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("laplacians.registry._registered", {})  # what an example registers stays its own
     names = runpy.run_path(str(path), run_name="__main__")
     assert path.stem in CLAIMS, f"say in CLAIMS what {path.name} comes to"
     assert CLAIMS[path.stem](names)
@@ -38,3 +44,14 @@ def test_example(path, monkeypatch, tmp_path):
 def test_every_claim_has_its_example():
     """No claim is left over from an example that is gone."""
     assert set(CLAIMS) <= {path.stem for path in EXAMPLES}
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+def test_what_a_script_imports_exists(path):
+    """The scripts that make tables and pictures of the docs run for long; that they find their names is checked here."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in ("quotientgraph", "laplacians"):
+            module = importlib.import_module(node.module)
+            for alias in node.names:
+                found = hasattr(module, alias.name) or importlib.util.find_spec(f"{node.module}.{alias.name}")
+                assert found, f"{node.module} has no {alias.name}"

@@ -15,7 +15,8 @@ from laplacians.backends.cupy_cg import PRECONDITIONERS, CupyCG
 from quotientgraph import QuotientGraph, scenes, solvers
 from quotientgraph.geometry.jumps import bini
 from quotientgraph.graph.selection import least_residual_edges
-from quotientgraph.method.cutedges import CutEdges, Outliers, pair_terms, pair_terms_by_kernel, pair_terms_over
+from quotientgraph.method.cutedges import CutEdges
+from quotientgraph.method.weights import Outliers, pair_terms, pair_terms_by_kernel, pair_terms_over
 
 FUNCTIONS = [
     "abs",
@@ -272,7 +273,7 @@ def test_a_host_backend_is_given_host_arrays(cupy):
 def test_the_kernel_is_the_expressions(kind, bilateral, continuity):
     """The Numba pass and the array expressions give the same terms, run on numpy."""
     graph = graph_of("room", **({} if continuity is None else {"continuity": continuity}))
-    cut = CutEdges.from_graph(graph, graph.filled())
+    cut = CutEdges.from_graph(graph, graph.filled(), Outliers().scale(graph.pixels.map))
     shift = np.random.default_rng(1).normal(0, 1e-3, graph.n_components)
     terms = pair_terms_by_kernel(cut, shift, bilateral, Outliers(kind))
     np.testing.assert_allclose(pair_terms_over(np, cut, shift, bilateral, Outliers(kind)), terms, rtol=1e-9, atol=1e-13)
@@ -318,7 +319,8 @@ def test_the_names_are_cupys():
 
 def test_the_cupy_body_runs_on_numpy():
     """``CupyCG(device="cpu")`` is the same body; contraction reaches the tolerance in fewer steps than Jacobi."""
-    cut = CutEdges.from_graph(graph := graph_of("room", None), graph.filled())
+    graph = graph_of("room", None)
+    cut = CutEdges.from_graph(graph, graph.filled(), Outliers().scale(graph.pixels.map))
     terms = pair_terms(cut, np.zeros(graph.n_components), False, Outliers("none"))
     system = cut.pattern.system(terms[0], terms[1])
     found = {name: CupyCG(preconditioner=name, device="cpu").solve(system) for name in PRECONDITIONERS}

@@ -68,6 +68,7 @@ def test_names_and_axes_are_inverse():
     np.testing.assert_allclose(qio.to_opencv(in_frame(n, "up,left,viewer"), "up,left,viewer"), n)
 
 
+@pytest.mark.usefixtures("data_dir")
 @pytest.mark.parametrize("name", SHARED)
 def test_shared_data_in_all_frames(name):
     """Every map is opengl; turned into any of the sixteen frames, that one is found."""
@@ -78,6 +79,7 @@ def test_shared_data_in_all_frames(name):
     assert answers == candidates()
 
 
+@pytest.mark.usefixtures("data_dir")
 @pytest.mark.parametrize("name", SHARED)
 def test_without_the_camera_never_wrong(name):
     """Read as orthographic the room has no evidence left, and says so; all others are still right."""
@@ -86,6 +88,7 @@ def test_without_the_camera_never_wrong(name):
     assert evidence.frame == (None if name.endswith("bedroom") else "opengl")
 
 
+@pytest.mark.usefixtures("data_dir")
 @pytest.mark.parametrize("name", SHARED)
 def test_crops_without_silhouette_are_never_wrong(name):
     found = shared(name)

@@ -47,7 +47,7 @@ def test_damage_is_an_input_error_or_an_array(tmp_path, suffix, capfd):
     slowest = 0.0
     for case in range(CASES[suffix]):
         file.write_bytes(damaged(data, rng, case % 3))
-        start = time.perf_counter()
+        start = time.process_time()
         try:
             if suffix in (".txt", ".json"):
                 qio.read_camera(file, (9, 7))
@@ -58,7 +58,7 @@ def test_damage_is_an_input_error_or_an_array(tmp_path, suffix, capfd):
             refused += str(error).count("\n") == 0 and file.name in str(error)
         else:
             accepted += 1
-        slowest = max(slowest, time.perf_counter() - start)
+        slowest = max(slowest, time.process_time() - start)
     assert accepted + refused == CASES[suffix]
     assert refused > CASES[suffix] // 4
     assert slowest < 5

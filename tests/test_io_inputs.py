@@ -138,6 +138,7 @@ def test_diligent_folder(tmp_path):
     assert found.read_truth() is None
 
 
+@pytest.mark.usefixtures("data_dir")
 @pytest.mark.parametrize("name", ["diligent/bear", "diligent/goblet", "scenes/bedroom", "scenes/wedding_cake"])
 def test_shared_folders(name):
     if not (DATA / name).is_dir():

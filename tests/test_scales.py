@@ -148,6 +148,7 @@ np.save(sys.argv[1], np.array(out))
 """
 
 
+@pytest.mark.slow
 def test_threads_do_not_matter(tmp_path):
     """One thread and two give the same depth to 1e-9, and two runs with two threads the same bits."""
     found = []

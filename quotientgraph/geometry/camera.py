@@ -121,7 +121,7 @@ class Pinhole(Camera):
         return self.fx
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RayMap(Camera):
     """Any central camera, given by one ray per pixel.
 

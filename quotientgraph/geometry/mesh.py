@@ -89,7 +89,7 @@ class Cuts:
         return Cuts(*(a | b for a, b in zip(vars(self).values(), vars(other).values(), strict=True)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Mesh:
     """Triangles in the OpenCV camera frame; each vertex is a pixel.
 

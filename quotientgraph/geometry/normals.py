@@ -29,7 +29,7 @@ LEFT_OUT = {"no_normal": "have no normal", "no_ray": "have no ray", "faces_away"
 _VALID, _OUTSIDE, _NO_NORMAL, _NO_RAY, _FACES_AWAY = 0, 1, 2, 3, 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NormalMap:
     """Valid pixels of a normal map, in row-major order.
 

@@ -19,7 +19,7 @@ _STEPS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PixelGraph:
     """Valid pixels and their neighbour pairs, each pair stored once.
 

@@ -25,7 +25,7 @@ _DEPTHS = ("depth_gt", "depth", "z", "arr_0", "")
 _MASKS, _CAMERAS, _TRUTH = ("mask",), ("K", "k", "intrinsics", "camera"), ("depth_gt",)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NormalInput:
     """A normal map as it was found.
 

@@ -94,11 +94,11 @@ class Outliers:
         return 1 / (1 + (size / self.centre) ** self.power)
 
 
-def bilateral_weight(gamma_squared: Any, contrast: Any, xp: Any = np) -> Any:
-    """γ² σ_k(γ²·contrast) with contrast = (φ_−b − φ_a)² − (φ_b − φ_a)²: BiNI's weight of the equation of pixel a."""
+def bilateral_share(gamma_squared: Any, contrast: Any, xp: Any = np) -> Any:
+    """σ_k(γ²·contrast) with contrast = (φ_−b − φ_a)² − (φ_b − φ_a)²: the bilateral weight of a's equation without its γ²."""
     x = SHARPNESS * gamma_squared * contrast
     small = xp.exp(-xp.abs(x))
-    return gamma_squared * xp.where(x >= 0, 1 / (1 + small), small / (1 + small))
+    return xp.where(x >= 0, 1 / (1 + small), small / (1 + small))
 
 
 def pair_terms(cut: CutEdges, shift: Any, bilateral: bool, outliers: Outliers) -> Any:
@@ -148,7 +148,7 @@ def pair_terms_over(xp: Any, cut: CutEdges, shift: Any, bilateral: bool, outlier
             gamma, component = cut.gamma_squared[side], cut.beyond_component[side]
             moved = cut.beyond[side] + shift[component] - shift[end]
             contrast = xp.where(component >= 0, moved**2 - (cut.difference + step) ** 2, 0.0)
-            weight = weight * bilateral_weight(gamma, contrast, xp)
+            weight = weight * gamma * bilateral_share(gamma, contrast, xp)
         for row, value in enumerate((weight, -weight * chi, weight * chi * chi)):
             total[row] += sums(cut.pair, value, cut.pattern.n_pairs)
     return total if cut.share is None else total * cut.share

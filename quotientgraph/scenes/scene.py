@@ -20,7 +20,7 @@ from .render import FOV, Model, render
 _ROWS = 256  # rows worked on at a time, which bounds the memory of the temporary arrays
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scene:
     """Exact normals and depth of one view.
 
@@ -49,7 +49,7 @@ class Scene:
         return self.mask.shape
 
     def with_noise(self, degrees: float, seed: int = 0) -> Scene:
-        """Each normal turned about a random tangent axis by an angle drawn from N(0, `degrees`²).
+        """Each normal turned about a random tangent axis by an angle drawn from N(0, degrees²).
 
         Mask and depth stay those of the exact surface; normals that end up facing away are left as they are.
         """

@@ -32,7 +32,7 @@ from .core.jit import kernel, prange
 _FEW_PAIRS = 1024
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pattern:
     """The sparsity of a family of systems: which unknowns are joined. Computed once, refilled many times.
 
@@ -107,7 +107,7 @@ class Pattern:
         return LaplacianSystem(self, weight, flow, energy)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class LaplacianSystem:
     """Weights and flows on a `Pattern`: what a solver backend is given.
 
@@ -308,7 +308,7 @@ class SolverError(RuntimeError):
     """A backend failed, or returned what cannot be a solution."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Solution:
     """What a backend returns.
 

@@ -6,16 +6,11 @@ import numpy as np
 import pytest
 
 from quotientgraph import QuotientGraph, integrate, scenes
-from quotientgraph.beyond.contacts import confidence, crease_slack, evidence, gaps, residual_range, support
-from quotientgraph.method.cutedges import (
-    REFERENCE_FOCAL,
-    CutEdges,
-    Outliers,
-    pair_terms,
-    pair_terms_by_kernel,
-    pair_terms_over,
-)
-from quotientgraph.method.filling import fill
+from quotientgraph.beyond.confidence import confidence
+from quotientgraph.beyond.contacts import crease_slack, evidence, gaps, residual_range, support
+from quotientgraph.geometry.camera import REFERENCE_FOCAL
+from quotientgraph.method.cutedges import CutEdges
+from quotientgraph.method.weights import Outliers, pair_terms, pair_terms_by_kernel, pair_terms_over
 
 FLIGHT = {"perspective": ("stairs", {"view": "front"}), "orthographic": ("stairs", {"view": "side"})}
 
@@ -27,7 +22,7 @@ def true_stairs(request):
     scene = scenes.make(name, (128, 160), request.param, **params)
     graph = QuotientGraph.from_normals(scene.normals, scene.mask, scene.camera, "opencv", angle=2.0)
     potential = scene.camera.potential(scene.depth).ravel()[graph.pixels.map.position]
-    cut = CutEdges.from_graph(graph, potential)
+    cut = CutEdges.from_graph(graph, potential, Outliers().scale(graph.pixels.map))
     return graph, potential, cut, residual_range(graph, cut)
 
 
@@ -47,7 +42,7 @@ def test_the_interval_turns_with_its_edge(true_stairs):
     """Numbering the components the other way round mirrors every interval."""
     graph, potential, cut, contact = true_stairs
     mirrored = replace(graph, labels=(graph.n_components - 1 - graph.labels).astype(np.int32))
-    other = CutEdges.from_graph(mirrored, potential)
+    other = CutEdges.from_graph(mirrored, potential, Outliers().scale(mirrored.pixels.map))
     turned = residual_range(mirrored, other)
     by_edge, back = np.argsort(cut.number), np.argsort(other.number)
     np.testing.assert_allclose(contact[:, by_edge], -turned[::-1, back], atol=1e-12)
@@ -131,7 +126,7 @@ def test_only_doubtful_reconstructions_get_a_second_start():
     second = integrate(room.normals, room.mask, room.camera, "opencv", angle=2.0)
     assert len(second.evidence) > 1
     graph = second.graph
-    cut = CutEdges.from_graph(graph, second.potential)
+    cut = CutEdges.from_graph(graph, second.potential, Outliers().scale(graph.pixels.map))
     gap = gaps(cut, residual_range(graph, cut), np.zeros(graph.n_components)) * cut.unit * REFERENCE_FOCAL
     assert evidence(cut.start, gap) == pytest.approx(max(second.evidence.values()), abs=0.003)
 
@@ -144,6 +139,6 @@ def test_filling_by_contraction_keeps_a_jump():
     truth = scene.camera.potential(scene.depth).ravel()[graph.pixels.map.position]
     error = {}
     for filling in ("contracted", "induced"):
-        off = fill(graph, filling=filling).potential - truth
+        off = graph.filled(filling=filling) - truth
         error[filling] = np.abs(off - np.median(off)).mean()
     assert error["contracted"] < 1e-3 < 10 * error["contracted"] < error["induced"]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from quotientgraph import QuotientGraph, integrate, scenes
-from quotientgraph.beyond.contacts import focal_of, residual_range
+from quotientgraph.beyond.contacts import residual_range
 from quotientgraph.beyond.runs import Runs, agreed
-from quotientgraph.method.cutedges import CutEdges, Outliers, pair_terms, pair_terms_over
-from quotientgraph.method.filling import fill
+from quotientgraph.method.cutedges import CutEdges
+from quotientgraph.method.weights import Outliers, pair_terms, pair_terms_over
 
 
 @pytest.fixture(scope="module")
@@ -17,8 +17,8 @@ def flight():
     """Stairs from the side: graph, filled potential, cut edges, ranges, and the true shift of each component."""
     scene = scenes.make("stairs", (128, 160), view="side")
     graph = QuotientGraph.from_normals(scene.normals, scene.mask, scene.camera, "opencv", angle=2.0)
-    potential = fill(graph, filling="contracted").potential
-    cut = CutEdges.from_graph(graph, potential)
+    potential = graph.filled()
+    cut = CutEdges.from_graph(graph, potential, Outliers().scale(graph.pixels.map))
     truth = scene.camera.potential(scene.depth).ravel()[graph.pixels.map.position] - potential
     shift = np.array([np.median(truth[graph.labels == c]) for c in range(graph.n_components)])
     return graph, potential, cut, residual_range(graph, cut), shift
@@ -32,7 +32,7 @@ def test_the_largest_runs_hold_the_true_offsets(flight):
     assert (runs.lower <= runs.upper).all()
     np.testing.assert_array_equal(np.bincount(runs.of[runs.of >= 0]), runs.votes)
     offset = (shift[cut.pattern.tail] - shift[cut.pattern.head])[runs.pair]
-    off = np.maximum(runs.lower - offset, offset - runs.upper) * np.median(focal_of(graph, cut))
+    off = np.maximum(runs.lower - offset, offset - runs.upper) * np.median(graph.pixels.focal_at(cut.number))
     assert np.mean(off < 0.1) > 0.8
 
 
@@ -58,7 +58,7 @@ def test_runs_are_what_a_search_by_hand_finds(flight):
 def test_drifting_offsets_show_beside_a_run(flight):
     """Where all edges of a border ask for one offset, none asks for one beside it; where offsets drift, many do."""
     graph, _, cut, contact, _ = flight
-    focal, size = focal_of(graph, cut), np.diff(cut.start)
+    focal, size = graph.pixels.focal_at(cut.number), np.diff(cut.start)
     along = np.arange(len(cut.number)) - np.repeat(cut.start[:-1], size)
     share = {}
     for drift in (0.0, 0.05):
@@ -77,7 +77,7 @@ def test_agreed_creases_rest_at_the_truth(flight):
     assert len(moved) > 0.5 * len(cut.number)
     room = np.ptp(together.slack[:, moved], axis=0)
     assert np.median(room / np.maximum(np.ptp(contact[:, moved], axis=0), 1e-12)) < 0.5
-    chi = together.residuals(shift)[moved] * focal_of(graph, cut)[moved]
+    chi = together.residuals(shift)[moved] * graph.pixels.focal_at(cut.number)[moved]
     assert np.mean(np.abs(chi) < 0.3) > 0.8
     assert cut.slack is None
 

@@ -8,7 +8,7 @@ from quotientgraph import integrate, scenes
 from quotientgraph.geometry.camera import Orthographic, Pinhole, RayMap
 from quotientgraph.geometry.mesh import Cuts, triangulate
 from quotientgraph.io import write_mesh
-from quotientgraph.result import CUT_LENGTH
+from quotientgraph.method.weights import TEAR
 
 CAMERAS = [Orthographic(0.5), Pinhole(30, 30, 9.5, 7.5), RayMap.fisheye(100, (16, 20))]
 
@@ -164,7 +164,7 @@ def test_the_mesh_of_the_step_scene_is_torn_where_the_step_is(camera, tmp_path):
     pixels = result.graph.pixels
     true = scene.camera.potential(scene.depth.ravel()[pixels.map.position])
     torn = np.abs(result.levels[0].residual(true, np.arange(pixels.n_edges)))
-    torn = torn * np.broadcast_to(pixels.focal, pixels.n_pixels)[pixels.tail] > 1.05 * CUT_LENGTH
+    torn = torn * pixels.focal_at() > 1.05 * TEAR
     assert torn.sum() > 100
     ends = np.sort(pixels.map.position[np.stack([pixels.tail[torn], pixels.head[torn]], axis=-1)], axis=-1)
     mesh = result.mesh()

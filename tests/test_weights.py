@@ -1,11 +1,14 @@
 """Models of discontinuity: the weights of the cut edges."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from quotientgraph.geometry.jumps import bini
-from quotientgraph.graph.quotient import QuotientGraph
-from quotientgraph.method.cutedges import KINDS, CutEdges, Outliers, pair_terms, pair_terms_by_kernel, pair_terms_over
+from quotientgraph.method.cutedges import CutEdges
+from quotientgraph.method.weights import KINDS, Outliers, pair_terms, pair_terms_by_kernel, pair_terms_over
+from quotientgraph.settings import Settings
 
 
 def sigmoid(x):
@@ -14,7 +17,7 @@ def sigmoid(x):
 
 def one_sided(graph):
     """The same graph with BiNI's two-sided jumps."""
-    return QuotientGraph(graph.pixels, bini(graph.pixels), graph.labels, graph.cut)
+    return replace(graph, jump=bini(graph.pixels.map, graph.pixels.tail, graph.pixels.head))
 
 
 def plainly(graph, potential, bilateral, outliers):
@@ -49,7 +52,7 @@ def test_weights_are_their_formulas(kind, bilateral, sides, noisy_graph):
     potential = graph.filled() + 0.0
     shift = random.normal(0, 0.7, graph.n_components)
     outliers = Outliers(kind, lower=1e-5, upper=4e-4)
-    cut = CutEdges.from_graph(graph, potential)
+    cut = CutEdges.from_graph(graph, potential, Outliers().scale(graph.pixels.map))
     expected = plainly(graph, potential + shift[graph.labels], bilateral, outliers)
     np.testing.assert_allclose(pair_terms_by_kernel(cut, shift, bilateral, outliers), expected, rtol=1e-9, atol=1e-13)
     np.testing.assert_allclose(pair_terms_over(np, cut, shift, bilateral, outliers), expected, rtol=1e-9, atol=1e-13)
@@ -75,7 +78,7 @@ def test_hard_and_no_weights():
 def test_uniform_weights_count_equations(noisy_graph):
     """Without outliers and bilateral weights, a pair's weight is twice its number of edges."""
     graph = noisy_graph(8)
-    cut = CutEdges.from_graph(graph, graph.filled())
+    cut = CutEdges.from_graph(graph, graph.filled(), Outliers().scale(graph.pixels.map))
     weights = pair_terms(cut, np.zeros(graph.n_components), False, Outliers("none"))[0]
     np.testing.assert_array_equal(weights, 2 * graph.edge_table()[2]["n_edges"])
 
@@ -84,7 +87,7 @@ def test_residuals_follow_the_components(noisy_graph):
     """Residuals after a shift are those of the shifted potential, in the direction of the pair."""
     graph = noisy_graph(9)
     potential = graph.filled()
-    cut = CutEdges.from_graph(graph, potential)
+    cut = CutEdges.from_graph(graph, potential, Outliers().scale(graph.pixels.map))
     shift = np.random.default_rng(2).normal(size=graph.n_components)
     expected = graph.residual(potential + shift[graph.labels], cut.number)
     sign = np.where(graph.labels[graph.pixels.tail[cut.number]] < graph.labels[graph.pixels.head[cut.number]], 1, -1)
@@ -94,7 +97,7 @@ def test_residuals_follow_the_components(noisy_graph):
 def test_extreme_potentials_do_not_overflow(noisy_graph):
     """Weights stay finite and ≥ 0 when components are absurdly far apart."""
     graph = noisy_graph(10)
-    cut = CutEdges.from_graph(graph, graph.filled())
+    cut = CutEdges.from_graph(graph, graph.filled(), Outliers().scale(graph.pixels.map))
     shift = np.random.default_rng(3).normal(0, 1e6, graph.n_components)
     with np.errstate(all="raise", under="ignore"):
         for terms in (
@@ -108,7 +111,7 @@ def test_extreme_potentials_do_not_overflow(noisy_graph):
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ({"kind": "firm"}, "reweighting='firm'"),
+        ({"reweighting": "firm"}, "reweighting='firm'"),
         ({"lower": 0}, "0 < lower < upper"),
         ({"lower": 2e-3}, "0 < lower < upper"),
         ({"upper": np.inf}, "0 < lower < upper"),
@@ -118,4 +121,4 @@ def test_extreme_potentials_do_not_overflow(noisy_graph):
 def test_thresholds_that_cannot_be_are_refused(arguments, named):
     """A `ValueError` names the argument and what it must satisfy."""
     with pytest.raises(ValueError, match=named):
-        Outliers(**arguments)
+        Settings(**arguments)

@@ -7,7 +7,7 @@ import pytest
 
 from quotientgraph import QuotientGraph, integrate, scenes
 from quotientgraph.beyond.parallel_faces import separated
-from quotientgraph.method.filling import fill
+from quotientgraph.method.weights import Outliers
 from quotientgraph.metrics import relative_error
 
 
@@ -17,9 +17,9 @@ def graph_of(scene, angle=2.0):
 
 def cut_apart(graph, labels=None):
     """Its faces separated; `labels` number the components otherwise."""
-    potential = fill(graph, filling="contracted").potential
+    potential = graph.filled()
     graph = graph if labels is None else replace(graph, labels=labels)
-    return separated(graph, potential)[0]
+    return separated(graph, potential, Outliers().scale(graph.pixels.map))[0]
 
 
 def parted(scene):
@@ -48,7 +48,7 @@ def test_tops_of_boxes_stand_out_of_the_floor(camera):
     before, after = parted(scene)
     assert 4 <= after.n_components - before.n_components <= 12
     truth = scene.camera.potential(scene.depth).ravel()[before.pixels.map.position]
-    filled = fill(before, filling="contracted").potential
+    filled = before.filled()
 
     def off(labels):
         """Mean distance from the truth if every component is at its best place."""
@@ -60,11 +60,16 @@ def test_tops_of_boxes_stand_out_of_the_floor(camera):
 
 
 def test_edges_between_faces_have_no_say():
-    """Edges between parts of one component are not cut edges; those that were cut before still are."""
+    """All edges between components are cut edges; those between parts of one former component are the silent ones."""
     before, after = parted(scenes.make("stairs", (256, 320), view="above"))
-    np.testing.assert_array_equal(before.cut, after.cut)
-    apart = after.labels[after.pixels.tail] != after.labels[after.pixels.head]
-    assert apart.sum() > len(after.cut)
+    np.testing.assert_array_equal(before.cut, after.telling)
+    apart = np.flatnonzero(after.labels[after.pixels.tail] != after.labels[after.pixels.head])
+    np.testing.assert_array_equal(after.cut, apart)
+    np.testing.assert_array_equal(np.sort(np.append(after.telling, after.silent)), after.cut)
+    assert len(after.silent)
+    again = QuotientGraph.from_labels(after.pixels, after.jump, after.labels)
+    np.testing.assert_array_equal(again.cut, after.cut)
+    np.testing.assert_array_equal(again.labels, after.labels)
 
 
 @pytest.mark.parametrize("name", ["sphere", "spheres", "torus", "bumps", "tube", "plane", "step"])
