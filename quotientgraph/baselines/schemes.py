@@ -15,7 +15,7 @@ from ..geometry.camera import Pinhole
 from ..geometry.jumps import bini as one_sided
 from ..graph.pixels import PixelGraph
 from ..graph.quotient import Quotient
-from ..method.weights import Outliers, bilateral_weight
+from ..method.weights import Outliers, bilateral_share
 from .grazing import believable
 
 
@@ -119,10 +119,9 @@ class Equations:
             weight = outliers.weight(chi * self.unit[end])
             if not (first and scheme.uniform_first):
                 gamma = self.gamma[side]
-                bilateral = bilateral_weight(gamma, self._contrast(phi, difference, side, end))
-                weight *= bilateral
+                share = bilateral_share(gamma, self._contrast(phi, difference, side, end))
+                weight *= gamma * share
                 if scheme.discontinuity:
-                    share = np.divide(bilateral, gamma, out=np.full_like(gamma, 0.5), where=gamma > 0)
                     jump = self._moved(jump, difference, share, sign)
                     chi = difference - jump
             out[0] += weight
