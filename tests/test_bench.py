@@ -272,7 +272,8 @@ def test_comparing_with_the_history(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(history, "_WATCHED", {"flat": ("plane", "fft", {})})
     monkeypatch.setattr(history, "_SIZE", "16x20")
     monkeypatch.setattr(history, "HISTORY", tmp_path / "history.csv")
-    monkeypatch.setattr(history, "yardstick", lambda height, width: 1e-3)
+    for name in ("yardstick", "processor_yardstick"):
+        monkeypatch.setattr(history, name, lambda height, width: 1e-3)
     words = ["--compare", "--out", tmp_path / "out", "--quiet"]
     assert _bench(*words, "--record", "first") == 0
     text = capsys.readouterr().out

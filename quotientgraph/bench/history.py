@@ -16,7 +16,7 @@ from typing import Any
 from .cases import Case
 from .jobs import Job, Record
 from .tables import Entry, Table
-from .yardstick import yardstick
+from .yardstick import processor_yardstick, yardstick
 
 HISTORY = Path(__file__).with_name("history.csv")
 _SHAPE = (512, 608)
@@ -52,7 +52,7 @@ def figures_of(record: Record) -> dict[str, float | None]:
     error = record.get("relative_error")
     return {
         "units_of_y": record["seconds_low"] / yardstick(*_SHAPE),
-        "processor_units_of_y": record["processor_seconds"] / yardstick(*_SHAPE),
+        "processor_units_of_y": record["processor_seconds"] / processor_yardstick(*_SHAPE),
         "bytes_per_pixel": record["peak_bytes"] / record["pixels"],
         "error_percent": None if error is None else 100 * error,
     }
