@@ -6,10 +6,9 @@
 ((64, 80, 3), True)
 """
 
-from .drawn import KINDS, random
+from .drawn import KINDS, SPLITS, cases, random
 from .places import boxes, islands, occlusions, room, spheres, stairs, textured_room
 from .scene import SCENES, Scene, make, names
-from .splits import SPLITS, cases
 from .surfaces import bumps, plane, ramp, sphere, step, torus, tube
 
 __all__ = [

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .solids import Array, Solid, along
+from .solids import Array, Ball, Solid, along
 
 _STEPS = 28
 
@@ -36,7 +36,14 @@ class Blob(Solid):
 
     def distance(self, o: Array, d: Array) -> Array:
         shape = np.broadcast_shapes(o.shape, d.shape)
-        o, d = (np.broadcast_to(v, shape).reshape(3, -1) for v in (o, d))
+        found = np.full(shape[1:], np.inf)
+        near = np.isfinite(Ball(self.centre, self.radius).distance(o, d))
+        if near.any():
+            found[near] = self._distance(*(np.broadcast_to(v, shape)[:, near] for v in (o, d)))
+        return found
+
+    def _distance(self, o: Array, d: Array) -> Array:
+        """The same for rays (3, n), all of them near."""
         p = self.rotation.T @ (o - np.reshape(self.centre, (3, 1)))
         q = self.rotation.T @ d
         # Along a ray ρᵢ² is a parabola: steep·(s − at)² + least.
@@ -55,7 +62,7 @@ class Blob(Solid):
         if len(near):
             ray = _Ray(steep[:, near], at[:, near], least[:, near], self.sharpness)
             found[near] = _first_root(ray, first[near], last[near])
-        return found.reshape(shape[1:])
+        return found
 
     def normal(self, o: Array, d: Array, s: Array) -> Array:
         p = self.rotation.T @ (o + s * d - np.reshape(self.centre, (3, 1)))
@@ -83,6 +90,20 @@ class _Ray:
         return term.sum(axis=0) - 1, (-2 * self.sharpness) * (term * bend).sum(axis=0)
 
 
+def melted(
+    draw: np.random.Generator, count: int, size: float, stretch: tuple[float, float, float]
+) -> tuple[Array, Array]:
+    """Lumps and half axes of one connected piece: each lump but the first grows out of an earlier one."""
+    halves = size * draw.uniform(0.35, 0.7, size=(count, 1)) * draw.uniform(0.8, 1.25, size=(count, 3))
+    lumps = np.zeros((count, 3))
+    for i in range(1, count):
+        parent = draw.integers(i)
+        direction = draw.normal(size=3) * stretch
+        direction /= np.linalg.norm(direction)
+        lumps[i] = lumps[parent] + 0.6 * direction * (halves[parent] + halves[i])
+    return lumps, halves
+
+
 def _first_root(ray: _Ray, first: Array, last: Array) -> Array:
     """Where the field first rises to 0 between `first` and `last`; inf where it does not.
 
@@ -92,7 +113,7 @@ def _first_root(ray: _Ray, first: Array, last: Array) -> Array:
     low, high = np.full(first.shape, np.nan), np.full(first.shape, np.nan)
     active = np.arange(len(first))
     step = (last - first) / _STEPS
-    before, rising = ray(first)
+    rising = ray(first)[1]
     for i in range(1, _STEPS + 1):
         s = first[active] + i * step[active]
         value, slope = ray(s, active)
@@ -105,7 +126,7 @@ def _first_root(ray: _Ray, first: Array, last: Array) -> Array:
         crossed = value > 0
         low[active[crossed]] = first[active[crossed]] + (i - 1) * step[active[crossed]]
         high[active[crossed]] = s[crossed]
-        active, before, rising = active[~crossed], value[~crossed], slope[~crossed]
+        active, rising = active[~crossed], slope[~crossed]
         if not len(active):
             break
     found = np.full(first.shape, np.inf)

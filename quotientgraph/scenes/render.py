@@ -152,7 +152,7 @@ def render(
 
     Tiles of `tile` pixels a side are worked on one by one; small ones pay when there are many small solids.
     """
-    shape = _checked_shape(shape)
+    shape = checked_shape(shape)
     if not 1 <= fov <= 150:
         raise ValueError(f"fov={fov} must lie between 1 and 150 degrees")
     view = View(central=True, retreat=float(_HALF / np.tan(np.radians(fov / 2))))
@@ -191,7 +191,8 @@ def render(
     return normals, mask, depth, camera
 
 
-def _checked_shape(shape: tuple[int, int]) -> tuple[int, int]:
+def checked_shape(shape: tuple[int, int]) -> tuple[int, int]:
+    """The shape as two integers; an error that names it if it is not the shape of an image."""
     try:
         height, width = (int(n) for n in shape)
     except (TypeError, ValueError):

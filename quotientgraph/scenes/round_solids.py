@@ -92,13 +92,14 @@ class Polyhedron(Convex):
 
     def span(self, o: Array, d: Array) -> tuple[Array, Array]:
         p, q = _local(self, o), _local(self, d, turn_only=True)
-        enter, leave = -np.inf, np.inf
+        shape = np.broadcast_shapes(p.shape, q.shape)[1:]
+        enter, leave = np.full(shape, -np.inf), np.full(shape, np.inf)
         for face, offset in zip(self.faces, self.offsets):
             falling = face[0] * q[0] + face[1] * q[1] + face[2] * q[2]
             s = (offset - (face[0] * p[0] + face[1] * p[1] + face[2] * p[2])) / falling
             enter = np.where(falling < 0, np.maximum(enter, s), enter)
             leave = np.where(falling > 0, np.minimum(leave, s), leave)
-        return enter, leave  # type: ignore[return-value]
+        return enter, leave
 
     def _gaps(self, p: Array) -> Array:
         local = _local(self, p)
@@ -139,25 +140,35 @@ class Rounded(Convex):
         return norm * largest, gradient if q is None else along(gradient, q)
 
     def span(self, o: Array, d: Array) -> tuple[Array, Array]:
+        return self._crossing(o, d, -1), self._crossing(o, d, 1)
+
+    def distance(self, o: Array, d: Array) -> Array:
+        enter = self._crossing(o, d, -1)
+        return np.where(enter > 0, enter, np.inf)
+
+    def _crossing(self, o: Array, d: Array, side: int) -> Array:
+        """Where each ray enters (side −1) or leaves (+1); NaN where it misses.
+
+        The norm is convex along a ray, so Newton's method comes monotonically to the crossing from outside.
+        """
         half = np.reshape(self.half, (3, *[1] * (d.ndim - 1)))
         p, q = _local(self, o) / half, _local(self, d, turn_only=True) / half
         nearest = -along(p, q) / along(q, q)
         p = p + nearest * q
         shape = np.broadcast_shapes(p.shape, q.shape)
-        spare = np.sqrt(np.maximum(3.0 - along(p, p), 0) / along(q, q))  # the ball through the corners of the cube
-        met = np.broadcast_to(spare > 0, shape[1:])
-        p, q = np.broadcast_to(p, shape)[:, met], np.broadcast_to(q, shape)[:, met]
-        ends = []
-        for side in (-1, 1):
-            # The norm is convex along a ray: from outside, Newton's method comes monotonically to the crossing.
-            t = side * np.broadcast_to(spare, shape[1:])[met]
-            for _ in range(25):
-                norm, slope = self._norm(p + t * q, q)
-                t = t - np.where(slope * side > 0, (norm - 1) / slope, np.nan)
-            end = np.full(shape[1:], np.nan)
-            end[met] = np.where(np.abs(self._norm(p + t * q, q)[0] - 1) < 1e-13, t, np.nan)
-            ends.append(end + nearest)
-        return ends[0], ends[1]
+        # Begin on the ball through the corners of the cube into which the unit ball fits.
+        begin = np.broadcast_to(np.sqrt(np.maximum(3.0 - along(p, p), 0) / along(q, q)), shape[1:])
+        met = begin > 0
+        p, q, t = np.broadcast_to(p, shape)[:, met], np.broadcast_to(q, shape)[:, met], side * begin[met]
+        for _ in range(30):
+            norm, slope = self._norm(p + t * q, q)
+            step = np.where(slope * side > 0, (norm - 1) / slope, np.nan)
+            t = t - step
+            if not (np.abs(step) > 1e-14 * np.abs(t)).any():
+                break
+        found = np.full(shape[1:], np.nan)
+        found[met] = np.where(np.abs(self._norm(p + t * q, q)[0] - 1) < 1e-13, t, np.nan)
+        return found + nearest
 
     def within(self, p: Array) -> Array:
         half = np.reshape(self.half, (3, *[1] * (p.ndim - 1)))

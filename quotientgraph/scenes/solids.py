@@ -8,7 +8,7 @@ unit normal.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -40,7 +40,7 @@ class Solid:
     def normal(self, o: Array, d: Array, s: Array) -> Array:
         raise NotImplementedError
 
-    def moved(self, turn: Array, shift: Array) -> Solid:
+    def moved(self, turn: Array, shift: Array) -> Self:
         """The same solid after the rotation `turn` about the origin and then the translation `shift`."""
         changes: dict[str, Any] = {"centre": tuple(turn @ self.centre + shift)}
         if hasattr(self, "rotation"):
@@ -86,6 +86,9 @@ class Plane(Solid):
 
     def normal(self, o: Array, d: Array, s: Array) -> Array:
         return np.broadcast_to(_column(self.up, d) / np.linalg.norm(self.up), (3, *s.shape))
+
+    def moved(self, turn: Array, shift: Array) -> Self:
+        return replace(self, centre=tuple(turn @ self.centre + shift), up=tuple(turn @ self.up))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .solids import Array, Box, Solid, turned
+from ..solids import Array, Box, Solid, turned
 
 Draw = np.random.Generator
 
@@ -51,11 +51,11 @@ class Floor:
 
     def claim(self, half: tuple[float, float], x: float, y: float, degrees: float, gap: float = 0.0) -> bool:
         """Take the rectangle if it lies inside the floor and is free, with `gap` to spare on all sides."""
-        corners = _corners((half[0] + gap, half[1] + gap), x, y, degrees)
+        corners = corners_of((half[0] + gap, half[1] + gap), x, y, degrees)
         inside = (corners >= np.array(self.low) - 1e-9).all() and (corners <= np.array(self.high) + 1e-9).all()
-        if not inside or any(_overlap(corners, other) for other in self.taken):
+        if not inside or any(overlap(corners, other) for other in self.taken):
             return False
-        self.taken.append(_corners(half, x, y, degrees))
+        self.taken.append(corners_of(half, x, y, degrees))
         return True
 
     def scatter(self, draw: Draw, things: Iterable[Thing], z: float = 0.0, off_axis: float = 0.5) -> list[Solid]:
@@ -75,7 +75,7 @@ class Floor:
         solids: list[Solid] = []
         for thing in things:
             for _ in range(8):
-                wall = walls[draw.integers(len(walls))]
+                wall = walls[int(draw.integers(len(walls)))]
                 gap = 0.0 if draw.random() < 0.5 else draw.uniform(0, 0.1)
                 x, y = draw.uniform(self.low, self.high)
                 x = {"E": self.high[0] - thing.half[1] - gap, "W": self.low[0] + thing.half[1] + gap}.get(wall, x)
@@ -92,7 +92,7 @@ def laden(draw: Draw, base: Thing, makers: Sequence[Maker], count: int) -> Thing
     if base.top is None:
         return base
     shelf = Floor((-base.top[0], -base.top[1]), base.top)
-    load = [makers[draw.integers(len(makers))](draw) for _ in range(count)]
+    load = [makers[int(draw.integers(len(makers)))](draw) for _ in range(count)]
     solids = shelf.scatter(draw, load, base.height)
     highest = max((thing.height for thing in load), default=0.0)
     return Thing((*base.solids, *solids), base.half, base.height + highest)
@@ -103,12 +103,13 @@ def block(size: tuple[float, float, float], x: float = 0.0, y: float = 0.0, z: f
     return Box((x, y, z + size[2] / 2), size)
 
 
-def _corners(half: tuple[float, float], x: float, y: float, degrees: float) -> Array:
+def corners_of(half: tuple[float, float], x: float, y: float, degrees: float) -> Array:
+    """Corners (4, 2) of a rectangle around (x, y), turned by `degrees`."""
     signs = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
     return signs * half @ turned(degrees)[:2, :2].T + (x, y)
 
 
-def _overlap(one: Array, two: Array) -> bool:
+def overlap(one: Array, two: Array) -> bool:
     """Whether two rectangles overlap: no side of either separates them."""
     for shape in (one, two):
         for side in (shape[1] - shape[0], shape[2] - shape[1]):

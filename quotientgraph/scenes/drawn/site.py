@@ -1,4 +1,4 @@
-"""`Place`: solids and where a camera may stand among them; walls with doors, windows and pictures."""
+"""`Site`: solids and where a camera may stand among them; walls with doors, windows and pictures."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .hollow_solids import Interior
-from .round_solids import Frustum
-from .solids import Array, Box, Convex, Solid, turned
+from ..hollow_solids import Interior
+from ..round_solids import Frustum
+from ..solids import Array, Box, Convex, Solid, turned
 from .things import Draw, Floor
 
 Point = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
-class Place:
+class Site:
     """Solids in a world whose z points up, in metres, and the limits within which a view of them is drawn.
 
     Attributes
@@ -26,6 +26,7 @@ class Place:
     target : two corners of the box towards which it looks
     near : nothing seen is nearer to the camera than this
     width : least and largest width of an orthographic view
+    framed : whether the camera steps back or forward until it sees as much as a camera of 50° would
     """
 
     solids: list[Solid]
@@ -33,6 +34,7 @@ class Place:
     target: tuple[Point, Point]
     near: float = 0.5
     width: tuple[float, float] = (2.5, 5.0)
+    framed: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,13 +102,23 @@ def walls_of(half: tuple[float, float], height: float) -> dict[str, Wall]:
 
 
 def room_shell(
-    draw: Draw, half: tuple[float, float], height: float, dressed: Sequence[str] = "NEW", more: Sequence[Convex] = ()
+    draw: Draw,
+    half: tuple[float, float],
+    height: float,
+    dressed: Sequence[str] = "NEW",
+    more: Sequence[Convex] = (),
+    main: Convex | None = None,
 ) -> list[Solid]:
-    """A closed room with doors, windows and pictures on some walls; `more` cells are joined to it."""
-    cells: list[Convex] = [Box((0, 0, height / 2), (2 * half[0], 2 * half[1], height)), *more]
+    """A closed room with doors, windows and pictures on some walls; `more` cells are joined to it.
+
+    `main` is the room itself where it is not the whole box of this size.
+    """
+    box = Box((0, 0, height / 2), (2 * half[0], 2 * half[1], height))
+    cells: list[Convex] = [main or box, *more]
     hung: list[Solid] = []
     for side in dressed:
-        niches, pictures = walls_of(half, height)[side].dressed(draw, int(draw.integers(0, 3)), int(draw.integers(0, 3)))
+        wall = walls_of(half, height)[side]
+        niches, pictures = wall.dressed(draw, int(draw.integers(0, 3)), int(draw.integers(0, 3)))
         cells += niches
         hung += pictures
     return [Interior(tuple(cells)), *hung]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .blob import Blob
-from .hollow_solids import Carved
-from .round_solids import Frustum, Rounded
+from ..blob import Blob, melted
+from ..hollow_solids import Carved
+from ..round_solids import Frustum, Rounded
+from ..solids import Box, Solid, turned
 from .small_things import IN_SHELVES, ON_TABLES
-from .solids import Box, Solid
 from .things import Draw, Floor, Thing, block, laden
 
 
@@ -96,7 +96,8 @@ def cabinet(draw: Draw) -> Thing:
         for j in range(rows):
             x, z = (i + 0.5) * wide - a / 2, 0.06 + j * tall
             solids.append(block((wide - 0.03, 0.02, tall - 0.03), x, -b / 2 - 0.01, z))
-    return laden(draw, Thing(tuple(solids), (a / 2, b / 2 + 0.02), c, (a / 2, b / 2)), ON_TABLES, int(draw.integers(0, 6)))
+    bare = Thing(tuple(solids), (a / 2, b / 2 + 0.02), c, (a / 2, b / 2))
+    return laden(draw, bare, ON_TABLES, int(draw.integers(0, 6)))
 
 
 def bookcase(draw: Draw) -> Thing:
@@ -144,9 +145,7 @@ def plant(draw: Draw) -> Thing:
     """A pot with a bush in it."""
     r, tall = draw.uniform(0.12, 0.22), draw.uniform(0.2, 0.4)
     crown = draw.uniform(0.2, 0.4)
-    n = 9
-    lumps = draw.normal(scale=crown * np.array([0.45, 0.45, 0.5]), size=(n, 3))
-    halves = crown * draw.uniform(0.25, 0.5, size=(n, 1)) * np.ones(3)
+    lumps, halves = melted(draw, 9, 0.6 * crown, (1.0, 1.0, 1.0))
     trunk = draw.uniform(0.1, 0.5)
     z = tall + trunk + crown
     solids = (
@@ -179,11 +178,18 @@ def bin_(draw: Draw) -> Thing:
     return Thing((Carved(Frustum((0, 0, tall / 2), low, r, tall), (inner,)),), (r, r), tall)
 
 
-def column(draw: Draw) -> Thing:
-    """A round pillar on a square plinth, as high as a room is (it ends in the ceiling)."""
-    r = draw.uniform(0.12, 0.3)
-    return Thing((Frustum((0, 0, 4), r, r, 8), block((2.4 * r, 2.4 * r, 0.15))), (1.2 * r, 1.2 * r), 8.0)
+def leaning_board(draw: Draw) -> Thing:
+    """A board or a picture that stands on the floor and leans against the wall behind it."""
+    wide, long, thick = draw.uniform(0.25, 0.9), draw.uniform(0.5, 1.7), draw.uniform(0.02, 0.06)
+    lean = draw.uniform(6, 25)
+    a, b = np.sin(np.radians(lean)), np.cos(np.radians(lean))
+    # The lower edge behind rests on the floor, the upper edge behind touches the wall.
+    half = (long * a + thick * b) / 2
+    board = Box(
+        (0, half - (long * a + thick * b) / 2, (long * b + thick * a) / 2), (wide, thick, long), turned(-lean, "x")
+    )
+    return Thing((board,), (wide / 2, half), long * b + thick * a)
 
 
-AT_WALLS = (table, sofa, bed, wardrobe, cabinet, cabinet, bookcase, bookcase)
+AT_WALLS = (table, sofa, bed, wardrobe, cabinet, cabinet, bookcase, bookcase, leaning_board)
 FREE = (table, table, chair, chair, stool, crate_stack, lamp, plant, bin_, sofa)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import numpy as np
+from itertools import pairwise
 
-from .hollow_solids import Carved
-from .round_solids import Frustum, Rounded
-from .solids import Ball, Box, Torus, turned
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..hollow_solids import Carved
+from ..round_solids import Frustum, Rounded
+from ..solids import Ball, Box, Solid, Torus, turned
 from .things import Draw, Thing, block
 
 
@@ -40,7 +43,7 @@ def cup(draw: Draw) -> Thing:
     r, h = draw.uniform(0.035, 0.06), draw.uniform(0.07, 0.13)
     low, wall = r * draw.uniform(0.7, 1.0), 0.006
     inner = Frustum((0, 0, h / 2 + wall), low - wall, r - wall, h)
-    solids = [Carved(Frustum((0, 0, h / 2), low, r, h), (inner,))]
+    solids: list[Solid] = [Carved(Frustum((0, 0, h / 2), low, r, h), (inner,))]
     half = (r, r)
     if draw.random() < 0.5:
         solids.append(Torus(((low + r) / 2, 0, h / 2), 0.3 * h, 0.007, turned(90, "x")))
@@ -63,13 +66,16 @@ def plate(draw: Draw) -> Thing:
     return Thing((Carved(body, (Frustum((0, 0, 0.022), 0.55 * r, 0.95 * r, 0.024),)),), (r, r), 0.024)
 
 
+def _turned_on_a_lathe(heights: ArrayLike, radii: ArrayLike) -> tuple[Solid, ...]:
+    """Cut-off cones on each other, with these radii at these heights."""
+    rings = np.stack([heights, radii], axis=1)
+    return tuple(Frustum((0, 0, (a + b) / 2), low, high, b - a) for (a, low), (b, high) in pairwise(rings))
+
+
 def bottle(draw: Draw) -> Thing:
     r, h = draw.uniform(0.03, 0.05), draw.uniform(0.2, 0.33)
     neck = 0.35 * r
-    cuts = (0, 0.62 * h, 0.76 * h, h)
-    radii = ((r, r), (r, neck), (neck, neck))
-    parts = [Frustum((0, 0, (a + b) / 2), lo, hi, b - a) for (a, b), (lo, hi) in zip(zip(cuts, cuts[1:]), radii)]
-    return Thing(tuple(parts), (r, r), h)
+    return Thing(_turned_on_a_lathe((0, 0.62 * h, 0.76 * h, h), (r, r, neck, neck)), (r, r), h)
 
 
 def vase(draw: Draw) -> Thing:
@@ -77,10 +83,7 @@ def vase(draw: Draw) -> Thing:
     h = draw.uniform(0.15, 0.4)
     radii = h * draw.uniform((0.12, 0.2, 0.07, 0.1), (0.22, 0.35, 0.16, 0.25))
     cuts = np.array([0, draw.uniform(0.3, 0.5), draw.uniform(0.65, 0.85), 1.0]) * h
-    parts = [
-        Frustum((0, 0, (cuts[i] + cuts[i + 1]) / 2), radii[i], radii[i + 1], cuts[i + 1] - cuts[i]) for i in range(3)
-    ]
-    return Thing(tuple(parts), (radii.max(), radii.max()), h)
+    return Thing(_turned_on_a_lathe(cuts, radii), (radii.max(), radii.max()), h)
 
 
 def cushion(draw: Draw) -> Thing:
@@ -102,7 +105,8 @@ def ring(draw: Draw) -> Thing:
 
 def book_pile(draw: Draw) -> Thing:
     """A few books, one on another, each turned a little."""
-    solids, z = [], 0.0
+    solids: list[Solid] = []
+    z = 0.0
     half = np.zeros(2)
     for _ in range(draw.integers(1, 6)):
         a, b, c = draw.uniform((0.2, 0.14, 0.012), (0.3, 0.22, 0.05))
@@ -115,7 +119,8 @@ def book_pile(draw: Draw) -> Thing:
 
 def book_row(draw: Draw) -> Thing:
     """Books that stand in a row, the last of them sometimes leaning against the others."""
-    solids, x = [], 0.0
+    solids: list[Solid] = []
+    x = 0.0
     deep = draw.uniform(0.13, 0.2)
     tallest = 0.0
     for _ in range(draw.integers(3, 10)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .drawn import KINDS
+from .draw import KINDS
 
 SPLITS: dict[str, range] = {
     "tune": range(0, 1000),

@@ -1,14 +1,14 @@
-"""Random places outdoors and in halls: streets and heaps."""
+"""Random streets: rows of houses, cars, trees and posts."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from .blob import Blob
-from .hollow_solids import Carved
-from .place import Place
-from .round_solids import Frustum, Polyhedron, Rounded
-from .solids import Ball, Box, Solid, turned
+from ..blob import Blob, melted
+from ..hollow_solids import Carved
+from ..round_solids import Frustum, Polyhedron, Rounded
+from ..solids import Ball, Box, Solid, turned
+from .site import Site
 from .things import Draw, Floor, Thing, block
 
 
@@ -76,9 +76,8 @@ def _lamp_post(draw: Draw) -> Thing:
 
 
 def _tree(draw: Draw) -> Thing:
-    trunk, crown, n = draw.uniform(1.5, 3.0), draw.uniform(0.9, 1.8), 10
-    lumps = draw.normal(scale=0.45 * crown, size=(n, 3))
-    halves = crown * draw.uniform(0.3, 0.55, size=(n, 1)) * np.ones(3)
+    trunk, crown = draw.uniform(1.5, 3.0), draw.uniform(0.9, 1.8)
+    lumps, halves = melted(draw, 10, 0.6 * crown, (1.0, 1.0, 0.8))
     stem = Frustum((0, 0, (trunk + crown) / 2), 0.2, 0.12, trunk + crown)
     return Thing((stem, Blob((0, 0, trunk + crown), lumps, halves)), (0.3, 0.3), trunk + 2 * crown)
 
@@ -96,7 +95,12 @@ def _container(draw: Draw) -> Thing:
 _ON_PAVEMENT = (_lamp_post, _tree, _bollard, _bollard, _container, _container)
 
 
-def street(draw: Draw) -> Place:
+def _strip(side: int, inner: float, outer: float, start: float, end: float) -> Floor:
+    """The strip along the street between two distances from its middle, on the side of the sign `side`."""
+    return Floor((inner, start), (outer, end)) if side > 0 else Floor((-outer, start), (-inner, end))
+
+
+def street(draw: Draw) -> Site:
     """Two rows of houses along a street that ends before a house, with cars, trees, posts and bins."""
     half, long = draw.uniform(3.0, 6.5), draw.uniform(18, 40)
     pavement, kerb = draw.uniform(1.2, 2.5), draw.uniform(0.08, 0.18)
@@ -111,10 +115,10 @@ def street(draw: Draw) -> Place:
             back = 0.0 if draw.random() < 0.7 else draw.uniform(0, 1.5)
             solids += house.at(side * (total + deep / 2 + back), y + wide / 2, 0.0, -90.0 * side)
             y += wide + (0.0 if draw.random() < 0.6 else draw.uniform(0.8, 4))
-        walk = Floor((half + 0.1, 2.0), (total - 0.1, long)) if side > 0 else Floor((-total + 0.1, 2.0), (-half - 0.1, long))
+        walk = _strip(side, half + 0.1, total - 0.1, 2.0, long)
         things = [_ON_PAVEMENT[draw.integers(len(_ON_PAVEMENT))](draw) for _ in range(draw.integers(4, 14))]
         solids += walk.scatter(draw, things, kerb, off_axis=0.3)
-        parked = Floor((half - 2.2, 3.0), (half - 0.15, long)) if side > 0 else Floor((-half + 0.15, 3.0), (-half + 2.2, long))
+        parked = _strip(side, half - 2.2, half - 0.15, 3.0, long)
         for _ in range(draw.integers(0, 6)):
             car = _car(draw)
             y = draw.uniform(3, long)
@@ -125,55 +129,4 @@ def street(draw: Draw) -> Place:
     solids += end.at(draw.uniform(-1, 1), long + 6 + draw.uniform(0, 4), 0.0, draw.normal(scale=6))
     eye = ((-0.8 * half, -1.0, 1.2), (0.8 * half, 3.0, draw.choice([2.2, 6.0])))
     target = ((-total, 9.0, 0.6), (total, long, 2.5))
-    return Place(solids, eye, target, near=1.0, width=(9.0, 18.0))
-
-
-def heap(draw: Draw) -> Place:
-    """Boxes, cans, balls and cones piled up on a floor, often before one or two walls."""
-    spread = draw.uniform(0.5, 1.2)
-    count = int(draw.integers(10, 45))
-    size = spread * draw.uniform(0.25, 0.5)
-    tops: list[tuple[np.ndarray, float, float]] = []  # where things lie, how far they reach, how high
-    solids: list[Solid] = [block((8 * spread + 4, 8 * spread + 4, 0.5), z=-0.5)]
-    for _ in range(count):
-        xy = draw.normal(scale=0.5 * spread, size=2)
-        a, b, c = size * draw.uniform(0.25, 1.0, size=3) * draw.choice([0.5, 1.0])
-        reach = float(np.hypot(a, b)) / 2
-        below = [h for at, r, h in tops if np.hypot(*(at - xy)) < r + reach]
-        z = max(below, default=0.0)
-        kind = draw.random()
-        turn = turned(draw.uniform(0, 360))
-        if kind < 0.55:
-            lying: Solid = Box((0, 0, c / 2), (a, b, c))
-            tall = c
-            if draw.random() < 0.15:  # it came to lie on an edge
-                lean = turned(draw.uniform(5, 40), "x")
-                tall = float(np.abs(lean[2]) @ (a, b, c))
-                lying = Box((0, 0, tall / 2), (a, b, c), lean)
-        elif kind < 0.7:
-            r = min(a, b) / 2
-            lying, tall = Frustum((0, 0, c / 2), r, r, c), c
-        elif kind < 0.8:
-            r = min(a, b) / 2
-            lying, tall = Frustum((0, 0, r), r, r, c, turned(90, "x")), 2 * r
-            reach = float(np.hypot(r, c / 2))
-        elif kind < 0.9:
-            r = reach = min(a, b) / 2
-            lying, tall = Ball((0, 0, r), r), 2 * r
-        else:
-            r = min(a, b) / 2
-            lying, tall = Frustum((0, 0, c / 2), r, 0.0, c), c
-        solids.append(lying.moved(turn, np.array([*xy, z])))
-        tops.append((xy, reach, z + tall))
-    style = draw.random()
-    back = draw.uniform(1.3, 2.2) * spread
-    if style < 0.7:  # a wall behind, and perhaps one beside
-        lean = turned(draw.uniform(-25, 25))
-        walls = [Box((0, back + 0.1, 2), (20, 0.2, 5))]
-        if style < 0.4:
-            walls.append(Box((-back - 0.1, 0, 2), (0.2, 20, 5)))
-        solids += [wall.moved(lean, np.zeros(3)) for wall in walls]
-    high = draw.uniform(0.4, 1.8) * spread
-    eye = ((-1.2 * spread, -3.2 * spread, high + 0.2), (1.2 * spread, -1.9 * spread, high + 0.8 * spread))
-    target = ((-0.3 * spread, -0.3 * spread, 0.0), (0.3 * spread, 0.3 * spread, 0.4 * spread))
-    return Place(solids, eye, target, near=0.3 * spread, width=(1.8 * spread, 3.5 * spread))
+    return Site(solids, eye, target, near=1.0, width=(9.0, 18.0))
