@@ -11,7 +11,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from quotientgraph.bench import METRICS, Case, Job, Journal, downloads, find, measure, table_text
+from quotientgraph.bench import (
+    METRICS,
+    Case,
+    Job,
+    Journal,
+    downloads,
+    find,
+    history,
+    journal,
+    measure,
+    pages,
+    table_text,
+    warm_up,
+)  # fmt: skip
 from quotientgraph.bench import runs as bench_runs
 from quotientgraph.bench.catalogue import TABLES
 from quotientgraph.bench.tables import Entry, Table, paper_figures, paper_job
@@ -19,7 +32,6 @@ from quotientgraph.cli import bench as cli_bench
 from quotientgraph.cli import main
 from quotientgraph.integration import METHODS, Method
 
-ROOT = Path(__file__).parents[1]
 SHARED = Path(os.environ.get("QUOTIENTGRAPH_DATA", Path(__file__).parents[2] / "shared" / "data"))
 needs_data = pytest.mark.usefixtures("data_dir")
 
@@ -188,6 +200,113 @@ def test_an_interrupt_says_how_to_go_on(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("quotientgraph.bench.command.run_jobs", stop)
     assert _bench("scene:plane?shape=8x9", "--out", tmp_path) == 130
     assert "goes on where it was" in capsys.readouterr().err
+
+
+def test_the_digest_of_the_code(monkeypatch, tmp_path):
+    """A change of the command line, of a report or of a table keeps measured cells; a change of a scene does not."""
+    read = Path.read_bytes
+
+    def changed(name):
+        journal.code_digest.cache_clear()
+        monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"#" * (path.parts[-2:] == name))
+        found = journal.code_digest()
+        monkeypatch.setattr(Path, "read_bytes", read)
+        journal.code_digest.cache_clear()
+        return found
+
+    now = journal.code_digest()
+    for name in (("cli", "integrate.py"), ("report", "page.py"), ("bench", "table_text.py")):
+        assert changed(name) == now
+    for name in (("scenes", "scene.py"), ("method", "scales.py"), ("bench", "degrade.py"), ("laplacians", "system.py")):
+        assert changed(name) != now
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_warming_up_is_short(method, monkeypatch):
+    """Whatever the method, its warm-up makes few iterations; the measured run is not limited."""
+    ran = []
+    monkeypatch.setattr(warm_up, "_warm", set())
+    monkeypatch.setattr(warm_up, "run_method", lambda job, maps: ran.append(job.settings))
+    [case] = find(["scene:plane?shape=16x20"])
+    warm_up.warm_up(Job(case, method, {"max_iterations": 100} if method != "fft" and method != "poisson" else {}))
+    assert len(ran) == 2
+    assert all(settings.get("max_iterations", 0) <= 7 for settings in ran)
+
+
+def test_missing_matplotlib_is_noticed_before_measuring(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert _bench("scene:plane?shape=8x9", "--plots", "--out", tmp_path / "out") == 2
+    assert "plots need matplotlib" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_no_progress_bar_in_a_pipe(tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "quotientgraph",
+        "bench",
+        "scene:plane?shape=8x9",
+        "--methods",
+        "fft",
+        "--out",
+        "out",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stderr == ""
+
+
+def test_small_errors_have_digits(tmp_path, capsys):
+    """An error of a thousandth of a per cent is not printed as 0.000."""
+    assert _bench("scene:sphere?shape=24x30", "--methods", "fft", "--out", tmp_path, "--quiet") == 0
+    head, _, row = capsys.readouterr().out.splitlines()[:3]
+    assert "RE, %" in head
+    record = json.loads((tmp_path / "results.json").read_text())["records"][0]
+    assert table_text.short_number(100 * record["relative_error"]) in row
+    assert table_text.short_number(0.000123) == "0.000123"
+
+
+def test_comparing_with_the_history(tmp_path, capsys, monkeypatch):
+    """What was recorded is what the next run is compared with."""
+    monkeypatch.setattr(history, "_WATCHED", {"flat": ("plane", "fft", {})})
+    monkeypatch.setattr(history, "_SIZE", "16x20")
+    monkeypatch.setattr(history, "HISTORY", tmp_path / "history.csv")
+    for name in ("yardstick", "processor_yardstick"):
+        monkeypatch.setattr(history, name, lambda height, width: 1e-3)
+    words = ["--compare", "--out", tmp_path / "out", "--quiet"]
+    assert _bench(*words, "--record", "first") == 0
+    text = capsys.readouterr().out
+    assert "stored" not in text.replace("stored history", "")
+    assert history.stored(tmp_path / "history.csv")["flat"]["label"] == "first"
+    assert _bench(*words) == 0
+    text = capsys.readouterr().out
+    assert "time, units of Y" in text
+    assert "change, %" in text
+
+
+def test_the_stored_history_is_complete():
+    """Every watched case has stored figures, so that a contributor can compare."""
+    known = history.stored()
+    assert set(known) == {job.case.name for job in TABLES["watch"].jobs([])}
+    assert all(float(row["units_of_y"]) > 0 for row in known.values())
+
+
+def test_tables_are_written_into_pages(tmp_path, capsys):
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- bench:watch -->\nold\n<!-- end of bench:watch -->\nafter\n")
+    entry = Entry("seconds", "fft", "plane", 0.5)
+    pages.write_into(page, "watch", TABLES["watch"], [entry])
+    text = page.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert "| fft" in text
+    assert "old" not in text
+    pages.write_into(page, "watch", TABLES["watch"], [entry])
+    assert page.read_text() == text
+    words = ["scene:plane?shape=8x9", "--table", "large", "--into", page, "--out", tmp_path / "out"]
+    assert _bench(*words) == 2
+    assert "<!-- bench:large -->" in capsys.readouterr().err
 
 
 def test_help_names_what_there_is():

@@ -54,14 +54,15 @@ def measure(job: Job) -> Record:
             raise ValueError(f"method={job.method!r} is not known; use one of {', '.join(METHODS)}")
         maps = job.case.maps
         warm_up(job)
-        seconds, stages, peak, result = [], [], 0, None
+        seconds, processor, stages, peak, result = [], [], [], 0, None
         # Memory is measured in the first run only, because it must then be requested from the system again.
         before = resident(reset=True)
         for _ in range(max(1, job.repeat)):
             result = None  # releases the memory of the former result
-            began = time.perf_counter()
+            began, worked = time.perf_counter(), time.process_time()
             result = run_method(job, maps)
             seconds.append(time.perf_counter() - began)
+            processor.append(time.process_time() - worked)
             peak = peak or resident()[0] - before[0]
             stages.append(result.seconds)
         assert result is not None
@@ -70,6 +71,7 @@ def measure(job: Job) -> Record:
             "seconds": float(np.median(seconds)),
             "seconds_low": min(seconds),
             "seconds_high": max(seconds),
+            "processor_seconds": min(processor),
             "stages": {name: float(np.median([each.get(name, 0.0) for each in stages])) for name in stages[-1]},
             "step_seconds": [step.seconds for step in result.history],
             "peak_bytes": int(peak),
