@@ -67,19 +67,17 @@ def read_tiff(path: Path) -> np.ndarray:
     """The first image of the file, in its own type."""
     import tifffile
 
+    # It logs damage as well as raising. Without any handler Python would write that on stderr; one that does nothing
+    # prevents it, and a program that handles logs still gets them.
     log = logging.getLogger("tifffile")
-    quiet, log.disabled = log.disabled, True  # it reports damage on stderr as well as by raising
-    try:
-        with tifffile.TiffFile(path) as file:
-            page = file.pages[0]
-            if int(page.compression) not in _TIFF_CODECS:
-                raise InputError(
-                    f"{path}: TIFF compression {page.compression!s} is not supported; save it with deflate"
-                )
-            check_size(path, page.shape, page.dtype.itemsize if page.dtype else 8, path.stat().st_size)
-            return page.asarray(maxworkers=1)
-    finally:
-        log.disabled = quiet
+    if not any(isinstance(handler, logging.NullHandler) for handler in log.handlers):
+        log.addHandler(logging.NullHandler())
+    with tifffile.TiffFile(path) as file:
+        page = file.pages[0]
+        if int(page.compression) not in _TIFF_CODECS:
+            raise InputError(f"{path}: TIFF compression {page.compression!s} is not supported; save it with deflate")
+        check_size(path, page.shape, page.dtype.itemsize if page.dtype else 8, path.stat().st_size)
+        return page.asarray(maxworkers=1)
 
 
 @writer(".tif", ".tiff")
