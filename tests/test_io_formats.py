@@ -244,6 +244,19 @@ def test_photographs(tmp_path, suffix):
     assert np.abs(back.astype(int) - image).max() <= (0 if suffix == ".bmp" else 12)
 
 
+def test_what_does_not_fit_into_memory_is_refused_with_the_figure(tmp_path, monkeypatch):
+    qio.write_image(tmp_path / "a.png", np.zeros((4200, 4200), dtype=np.uint8))
+    monkeypatch.setattr("quotientgraph.io.formats.available_memory", lambda: 10**8)
+    with pytest.raises(qio.InputError, match=r"needs about 0\.4 GB of memory and 0\.1 GB are free; .* tiles"):
+        qio.read_arrays(tmp_path / "a.png")
+
+
+def test_the_free_memory_is_a_figure():
+    from quotientgraph.io.memory import available_memory
+
+    assert 10**6 < available_memory() < 2**63
+
+
 def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "a.png")
     with pytest.raises(qio.InputError, match="neither a file nor a folder"):

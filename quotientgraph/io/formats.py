@@ -25,6 +25,7 @@ from typing import TypeVar
 import numpy as np
 
 from .atomic import OutputError, atomic
+from .memory import available_memory
 
 Reader = Callable[[Path], "np.ndarray | Mapping[str, np.ndarray]"]
 Writer = Callable[[Path, np.ndarray], None]
@@ -34,6 +35,8 @@ MAX_PIXELS = 2**29
 # Deflate cannot expand more than 1032 times: a header that promises more than that is damaged or malicious.
 MAX_EXPANSION = 1100
 ALWAYS_ALLOWED = 2**26  # bytes
+NORMAL_BYTES = 20  # for each pixel: three floats, and what is computed on the way to them
+LARGE = 2**28  # bytes from which on a file is compared with the free memory
 
 _READERS: dict[str, Reader] = {}
 _WRITERS: dict[str, Writer] = {}
@@ -141,6 +144,12 @@ def check_size(path: Path, shape: tuple[int, ...], item_bytes: int, file_bytes: 
     if values * item_bytes > max(ALWAYS_ALLOWED, MAX_EXPANSION * file_bytes):
         raise InputError(
             f"{path}: its header says {tuple(shape)} in a file of {file_bytes} bytes; it is damaged or cut"
+        )
+    needed = values * item_bytes + NORMAL_BYTES * pixels
+    if needed > LARGE and needed > available_memory():
+        raise InputError(
+            f"{path}: {tuple(shape)} needs about {needed / 1e9:.1f} GB of memory and {available_memory() / 1e9:.1f} GB "
+            "are free; use a smaller map or tiles"
         )
 
 

@@ -41,8 +41,9 @@ def _checked_png(path: Path, data: bytes) -> bytes:
         if len(kept) == 1:
             if name != b"IHDR" or length != 13:
                 raise InputError(f"{path}: damaged PNG, it does not begin with a header; export it again")
-            width, height, depth = struct.unpack(">IIB", chunk[8:17])
-            check_size(path, (height, width), max(depth // 8, 1), len(data))
+            width, height, depth, colour = struct.unpack(">IIBB", chunk[8:18])
+            n_channels = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}.get(colour, 4)
+            check_size(path, (height, width), n_channels * max(depth // 8, 1), len(data))
         if name[0] < 97 or name == b"tRNS":  # a capital letter: needed to decode
             if zlib.crc32(chunk[4:-4]) != int.from_bytes(chunk[-4:], "big"):
                 raise InputError(f"{path}: damaged PNG, wrong checksum at byte {at}; copy or export it again")
