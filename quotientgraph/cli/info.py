@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from pathlib import Path
 from typing import Any
 
 from .arguments import add_input_arguments
 from .config import prepare
 from .file_lists import expand, names
-from .messages import about, error, expected, one_line, print_json
+from .messages import about, error, expected, one_line, print_json, tell
 from .understand import Understood, check_options, describe_camera, understand
 
 ANGLES = (2.0, 3.5, 5.0)
@@ -43,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
             failed = True
         else:
             if not args.json:
-                sys.stdout.write(("\n" if records else "") + "\n".join(_lines(record)) + "\n")
+                tell(("\n" if records else "") + "\n".join(_lines(record)))
         records.append(record)
     if args.json:
         print_json(records[0] if len(records) == 1 else records)

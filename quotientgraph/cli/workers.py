@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Generator, Iterator
@@ -13,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from .reconstruct import InputTask, attempt
+from .staging import discard
 
 _THREADS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -105,7 +105,7 @@ def _lost(task: InputTask, code: int | None) -> dict[str, Any]:
 def _tidy(task: InputTask) -> None:
     for folder in (task.staging, task.dump_staging):
         if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+            discard(folder)
 
 
 @contextlib.contextmanager
