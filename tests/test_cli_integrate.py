@@ -68,7 +68,7 @@ def left_behind(folder):
 def test_one_file(work, ball, capsys):
     """Depth and mesh go straight into -o; the depth is that of the scene."""
     run("integrate", "ball.png", "--camera", "K.txt", "-o", "out")
-    assert sorted(os.listdir("out")) == ["depth.npy", "mesh.ply"]
+    assert sorted(os.listdir("out")) == ["depth.npy", "manifest.json", "mesh.ply"]
     assert relative_error(np.load("out/depth.npy"), ball.depth) < 2e-3
     captured = capsys.readouterr()
     assert "ball: 50 × 40" in captured.out
@@ -86,7 +86,9 @@ def test_every_output(work, capsys):
     document = json.loads(capsys.readouterr().out)
     assert (document["ok"], document["failed"], document["skipped"]) == (1, 0, 0)
     (record,) = document["results"]
-    assert record["files"] == sorted(os.listdir("out"))
+    assert [*record["files"], "manifest.json"] == sorted(
+        os.listdir("out"), key=lambda name: (name == "manifest.json", name)
+    )
     assert {"components.graphml", "labels.png", "points.ply", "picture.png", "report.html"} <= set(record["files"])
     depth = np.load("out/depth.npy")
     for kind, tolerance in (("exr", 1e-6), ("tiff", 1e-6), ("png", 1e-4)):
@@ -360,7 +362,7 @@ def test_a_folder_without_rights(work):
         lines = done.stderr.splitlines()
         assert len(lines) == 2
         assert all(line.startswith("quotientgraph: error: locked: cannot be written to (Permission") for line in lines)
-        assert sorted(os.listdir(place / "locked/mine")) == ["depth.npy", "mesh.ply", "out"]
+        assert sorted(os.listdir(place / "locked/mine")) == ["depth.npy", "manifest.json", "mesh.ply", "out"]
         assert os.listdir(place / "locked") == ["mine"]
 
 
@@ -370,9 +372,30 @@ def test_an_earlier_result_survives_a_failure(work, capsys):
     before = Path("out/depth.npy").read_bytes()
     failure(capsys, "integrate", "ball.png", "--fov", 30, "-o", "out", "--method", "fft", "--device", "cpu")
     assert Path("out/depth.npy").read_bytes() == before
-    assert sorted(os.listdir("out")) == ["depth.npy", "mesh.ply"]
+    assert sorted(os.listdir("out")) == ["depth.npy", "manifest.json", "mesh.ply"]
     run("integrate", "ball.png", "--fov", 30, "-o", "out", "-q")
     assert Path("out/depth.npy").read_bytes() != before
+
+
+def test_a_rerun_leaves_nothing_stale(work, capsys):
+    """--mesh none after a run with a mesh removes the mesh, and --skip-existing does not call the folder complete."""
+    common = ["integrate", "ball.png", "--frame", "opengl", "-o", "out"]
+    run(*common, "-q")
+    Path("out/notes.txt").write_text("mine")
+    run(*common, "-q", "--mesh", "none")
+    assert sorted(os.listdir("out")) == ["depth.npy", "manifest.json", "notes.txt"]
+    for words, status in (
+        [["--mesh", "none"], "skipped"],
+        [[], "ok"],
+        [["--angle", "5"], "ok"],
+        [["--angle", "5"], "skipped"],
+    ):
+        run(*common, *words, "--skip-existing", "--json")
+        (record,) = json.loads(capsys.readouterr().out)["results"]
+        assert record["status"] == status, words
+    Path("out/manifest.json").unlink()
+    run(*common, "--angle", "5", "--skip-existing", "--json")
+    assert json.loads(capsys.readouterr().out)["ok"] == 1
 
 
 def spawn(*argv, **options):
@@ -507,7 +530,9 @@ def test_interrupting_a_batch(many):
     assert err.splitlines()[-1] == "quotientgraph: error: interrupted; unfinished outputs were removed"
     assert "Traceback" not in err
     assert left_behind("out") == []
-    assert all(sorted(os.listdir(folder)) == ["depth.npy", "mesh.ply"] for folder in Path("out").iterdir())
+    assert all(
+        sorted(os.listdir(folder)) == ["depth.npy", "manifest.json", "mesh.ply"] for folder in Path("out").iterdir()
+    )
 
 
 def test_a_worker_that_dies(many, monkeypatch):
@@ -558,6 +583,17 @@ def test_inputs_and_names(tmp_path, monkeypatch):
     found = names(everything)
     assert len(set(found)) == 4
     assert found[1] == "cat"
+
+
+def test_odd_names_stay_in_the_folder(work, ball):
+    """A file "...npy" wrote above -o; a name in bytes that are no text failed the report."""
+    Path("maps").mkdir()
+    for name in (b"...npy", b"a\xff.npy", b"b.npy"):
+        np.save(Path("maps") / os.fsdecode(name), ball.normals)
+    odd = ["maps/...npy", os.fsdecode(b"maps/a\xff.npy"), "maps/b.npy"]
+    run("integrate", *odd, "--frame", "opencv", "--fov", 40, "--report", "--mesh", "none", "-q", "-o", "top/out")
+    assert sorted(os.listdir(b"top/out")) == [b"__", b"a\xff", b"b"]
+    assert os.listdir("top") == ["out"]
 
 
 def test_the_report_tells_what_was_understood(work):

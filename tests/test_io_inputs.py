@@ -315,7 +315,16 @@ CAMERAS = {
     "four.txt": "500 510 4 2.5",
     "list.json": json.dumps(K.tolist()),
     "matrix.json": json.dumps({"camera_matrix": K.tolist()}),
-    "four.json": json.dumps({"fx": 500, "fy": 510, "cx": 4, "cy": 2.5, "width": 9}),
+    "four.json": json.dumps({"fx": 500, "fy": 510, "cx": 4, "cy": 2.5, "width": 9, "height": 6}),
+    "opencv.yaml": "%YAML:1.0\n---\ncamera_matrix: !!opencv-matrix\n   rows: 3\n   cols: 3\n   dt: d\n"
+    "   data: [ 500., 0., 4., 0.,\n       5.1e+02, 2.5, 0., 0., 1. ]\ndistortion_coefficients: !!opencv-matrix\n"
+    "   rows: 1\n   cols: 5\n   dt: d\n   data: [ 0., 0., 0., 0., 0. ]\n",
+    "ros.yaml": "image_width: 9\nimage_height: 6\ncamera_name: left\ncamera_matrix:\n  rows: 3\n  cols: 3\n"
+    "  data: [500, 0, 4, 0, 510, 2.5, 0, 0, 1]\ndistortion_model: plumb_bob\ndistortion_coefficients:\n  rows: 1\n"
+    "  cols: 5\n  data: [0, 0, 0, 0, 0]\nrectification_matrix:\n  data: [1, 0, 0, 0, 1, 0, 0, 0, 1]\n",
+    "kalibr.yml": "cam0:\n  camera_model: pinhole\n  intrinsics: [500, 510, 4, 2.5]\n  resolution: [9, 6]\n",
+    "plain.yaml": "fx: 500\nfy: 510\ncx: 4\ncy: 2.5\n",
+    "nested.yaml": "K: [[500, 0, 4], [0, 510, 2.5], [0, 0, 1]]\n",
     "rows.txt": "510 0 2.5\n0 500 4\n0 0 1",
     "transposed.txt": "500 0 0\n0 510 0\n4 2.5 1",
 }
@@ -327,6 +336,21 @@ def test_camera_files(tmp_path, name):
     camera, notes = qio.read_camera(tmp_path / name, (H, W))
     assert camera == Pinhole(500, 510, 4, 2.5)
     assert bool(notes) == (name in ("rows.txt", "transposed.txt"))
+
+
+def test_a_camera_for_another_size_is_scaled(tmp_path):
+    """Rays through the same points of the image: pixel centres are whole numbers, so half a pixel moves along."""
+    (tmp_path / "k.json").write_text(
+        json.dumps({"fx": 1000, "fy": 1020, "cx": 8.5, "cy": 5.5, "width": 18, "height": 12})
+    )
+    camera, notes = qio.read_camera(tmp_path / "k.json", (H, W))
+    assert camera == Pinhole(500, 510, 4, 2.5)
+    assert has(notes, "scaled by 0.5")
+
+
+def test_lens_distortion_is_noted(tmp_path):
+    (tmp_path / "k.yaml").write_text("fx: 500\nfy: 510\ncx: 4\ncy: 2.5\ndistortion_coeffs: [0.1, 0, 0, 0]\n")
+    assert has(qio.read_camera(tmp_path / "k.yaml", (H, W))[1], "undistort")
 
 
 @pytest.mark.parametrize("shape", [(480, 640), (640, 480), (512, 612)])
@@ -364,6 +388,9 @@ BAD_CAMERAS = {
     "none.json": ("{}", "fx"),
     "ragged.json": ("[[1,2],[3]]", "equal rows"),
     "deep.json": ("[" * 100000, "not a camera file"),
+    "other.json": ('{"fx": 9, "fy": 9, "cx": 4, "cy": 3, "width": 7, "height": 60}', "image of 7×60.*normals are 9×6"),
+    "empty.yaml": ("a: 3", "neither camera_matrix"),
+    "strange.xml": ("<K/>", r"'\.xml' is not known for a camera.*\.yaml"),
     "bytes.txt": ("\x00\x01", "not a camera file"),
 }
 

@@ -8,14 +8,16 @@ configuration is wrong, 130 interrupted. Messages for people go to stderr, one l
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import os
 import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from .messages import UsageError, error, expected, one_line
+from .messages import UsageError, error, expected, one_line, tell, write
 
 # Name of each command: the module that carries it out, and its line in the help.
 COMMANDS = {
@@ -44,6 +46,9 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see {self.prog} --help)")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        write(message, file or sys.stderr)
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
@@ -91,7 +96,7 @@ class _Version(argparse.Action):
     def __call__(self, parser, namespace, values, option_string=None) -> None:
         from quotientgraph import __version__
 
-        sys.stdout.write(f"quotientgraph {__version__}\n")
+        tell(f"quotientgraph {__version__}")
         parser.exit()
 
 
@@ -102,9 +107,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         # Threads of GNU OpenMP spin while they wait. On a busy machine that takes six times the processor time.
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+        _open_streams()
     try:
         code = _run(list(sys.argv[1:] if argv is None else argv))
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return code
     except UsageError as problem:
         error(problem)
@@ -113,11 +120,38 @@ def main(argv: Sequence[str] | None = None) -> int:
         error("interrupted; unfinished outputs were removed")
         return 130
     except BrokenPipeError:  # `quotientgraph … | head`: the reader has gone away, which is no error
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence_stdout()
         return 141
     except expected() as problem:
         error(one_line(problem))
+        _silence_stdout()
         return 1
+
+
+def _open_streams() -> None:
+    """Make sure that there are standard streams, and that they take any text.
+
+    A process may be started with some of them closed. The first file that it opens would then take the place of stdout.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _silence_stdout() -> None:
+    """Drop what stdout still holds if it cannot be written, so that Python does not complain when it ends."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except AttributeError:  # it is closed
+        pass
 
 
 def _run(argv: list[str]) -> int:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+# Repeated here, because the tables themselves are slow to load. A test compares them.
+FRAMES = ("auto", "opengl", "opencv", "dsine", "directx")
+METHODS = ("components", "pixels", "logdepth", "logdepth-d", "bini", "poisson", "fft")
+PRESETS = ("best", "paper")
+SOLVERS = ("auto", "direct", "scipy", "numba", "pyamg", "multigrid", "cupy")
 CAMERA = ("camera", "fov", "orthographic", "rays", "fisheye")
 
 
@@ -22,7 +27,7 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         default=True,
         help="use K.txt and mask.png that stand beside the normal map (default); --no-beside ignores them",
     )
-    group.add_argument(
+    frame = group.add_argument(
         "--frame",
         default="auto",
         metavar="FRAME",
@@ -30,6 +35,7 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         "StableNormal), directx (y down, z to the viewer), the directions of x, y, z such as right,up,viewer, or auto: "
         "decided by evidence, and an error where there is too little of it (default: auto)",
     )
+    suggest(frame, FRAMES)
     group = parser.add_argument_group(
         "camera",
         "at most one of these; by default the camera that comes with the input (K.txt), otherwise orthographic",
@@ -61,10 +67,12 @@ def add_method_arguments(parser: argparse.ArgumentParser) -> None:
         help="join neighbours whose normals differ by less; auto (default) suits the noise, none joins nothing",
     )
     group.add_argument("--connectivity", type=int, choices=(4, 8), help="neighbours of a pixel (8)")
-    group.add_argument(
+    method = group.add_argument(
         "--method", metavar="NAME", help="components, or a peer: pixels logdepth logdepth-d bini poisson fft"
     )
-    group.add_argument("--preset", metavar="NAME", help="best (default), or paper: the published method")
+    suggest(method, METHODS)
+    preset = group.add_argument("--preset", metavar="NAME", help="best (default), or paper: the published method")
+    suggest(preset, PRESETS)
     group.add_argument(
         "--merge-every", type=whole(1), metavar="N", help="merge components after every N iterations (never)"
     )
@@ -76,8 +84,10 @@ def add_method_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="X",
         help="relative change of the energy that counts as converged (1e-3)",
     )
-    group.add_argument("--solver", metavar="NAME", help="backend, see `quotientgraph solvers` (auto)")
-    group.add_argument("--fill-solver", metavar="NAME", help="backend for filling the components (auto)")
+    solver = group.add_argument("--solver", metavar="NAME", help="backend, see `quotientgraph solvers` (auto)")
+    fill = group.add_argument("--fill-solver", metavar="NAME", help="backend for filling the components (auto)")
+    suggest(solver, SOLVERS)
+    suggest(fill, SOLVERS)
     group.add_argument("--device", choices=("auto", "cpu", "cuda"), help="where to compute (auto)")
     group = parser.add_argument_group("absolute depth")
     group.add_argument("--depth-prior", metavar="FILE", help="coarse depth to follow, of any scale")
@@ -94,6 +104,11 @@ def add_method_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="U,V,DEPTH",
         help="a pixel (column, row) whose depth is known; may be repeated",
     )
+
+
+def suggest(action: argparse.Action, words: Iterable[str]) -> None:
+    """Words that the completion of a shell offers for an option that also takes others."""
+    action.suggestions = tuple(words)  # type: ignore[attr-defined]
 
 
 def number(above: float, below: float = float("inf")) -> Callable[[str], float]:
@@ -136,7 +151,10 @@ def anchor(text: str) -> tuple[int, int, float]:
     """A type for argparse: column, row and depth of a pixel."""
     try:
         u, v, depth = text.split(",")
-        return int(u), int(v), float(depth)
+        found = int(u), int(v), float(depth)
+        if found[0] < 0 or found[1] < 0 or not abs(found[2]) < float("inf"):
+            raise ValueError
+        return found
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not U,V,DEPTH such as 120,80,2.5") from None
 

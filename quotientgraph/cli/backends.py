@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
-from .messages import UsageError, print_json
+from .messages import UsageError, print_json, tell
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,8 +28,8 @@ def run(args: argparse.Namespace) -> int:
     table = [("backend", "usable", "version, or what is missing")]
     table += [(row["name"], "yes" if row["available"] else "no", row["reason"] or row["version"]) for row in rows]
     for name, usable, text in table:
-        sys.stdout.write(f"{name:12} {usable:8} {text}".rstrip() + "\n")
-    sys.stdout.write("The default, auto, picks one of the usable ones for each system.\n")
+        tell(f"{name:12} {usable:8} {text}".rstrip())
+    tell("The default, auto, picks one of the usable ones for each system.")
     return 0
 
 
@@ -48,5 +47,5 @@ def _bench(args: argparse.Namespace) -> int:
     if args.json:
         print_json(comparison.rows(timings))
     else:
-        sys.stdout.write(comparison.timing_table(timings) + "\n")
+        tell(comparison.timing_table(timings))
     return 1 if any(timing.problem for timing in timings) else 0

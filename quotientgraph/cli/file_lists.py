@@ -46,6 +46,8 @@ def _inside(folder: Path) -> list[Path]:
 def names(paths: list[Path]) -> list[str]:
     """A name for each path: that of the file or folder, made longer where two would be the same.
 
+    >>> names([Path("...npy")])
+    ['__']
     >>> names([Path("a/bear.png"), Path("cat/normal_map.png"), Path("b/bear.png"), Path("b/bear.exr")])
     ['a_bear', 'cat', 'b_bear_png', 'b_bear_exr']
     """
@@ -68,4 +70,9 @@ def names(paths: list[Path]) -> list[str]:
         left = [i for i in left if not out[i]]
     for i in left:
         out[i] = "_".join(whole[i].parts[1:]).replace(".", "_")
-    return out
+    return [_safe(name) for name in out]
+
+
+def _safe(name: str) -> str:
+    """A name that stays in its folder: a file "...npy" has the stem "..", which would lead out of it."""
+    return name if name.strip(". ") else name.replace(".", "_").strip() or "unnamed"

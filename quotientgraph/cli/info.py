@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import argparse
 import math
-import sys
 from pathlib import Path
 from typing import Any
 
 from .arguments import add_input_arguments
 from .config import prepare
 from .file_lists import expand, names
-from .messages import about, error, expected, one_line, print_json
+from .messages import about, error, expected, one_line, print_json, tell
 from .understand import Understood, check_options, describe_camera, understand
 
 ANGLES = (2.0, 3.5, 5.0)
+MAX_PIXELS = 2**25  # above, components are not counted: each pixel takes about 200 bytes
 _LEFT_OUT = {"no_normal": "without a normal", "no_ray": "without a ray", "faces_away": "facing away"}
 
 
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
             failed = True
         else:
             if not args.json:
-                sys.stdout.write(("\n" if records else "") + "\n".join(_lines(record)) + "\n")
+                tell(("\n" if records else "") + "\n".join(_lines(record)))
         records.append(record)
     if args.json:
         print_json(records[0] if len(records) == 1 else records)
@@ -77,6 +77,9 @@ def describe(path: Path, name: str, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _components(source: Understood, connectivity: int) -> dict[str, Any]:
+    """Valid pixels, pieces and components, unless the map is so large that this would take gigabytes."""
+    if source.found.normals[..., 0].size > MAX_PIXELS:
+        return {}
     from ..beyond.automatic_angle import suitable_angle
     from ..geometry.normals import NormalMap
     from ..graph.pixels import PixelGraph
@@ -108,6 +111,8 @@ def _lines(record: dict[str, Any]) -> list[str]:
         ("frame", f"{record['frame'] or 'undecided; pass --frame'} ({record['frame_reason']})"),
     ]
     rows += [("", line) for line in _score_lines(record["frame_scores"])]
+    if record["frame"] and "pieces" not in record:
+        rows.append(("components", f"not counted, the map has more than {MAX_PIXELS:,} pixels"))
     if "pieces" in record:
         left = [f"{n:,} {_LEFT_OUT.get(why, why)}" for why, n in record["left_out"].items() if n]
         rows += [

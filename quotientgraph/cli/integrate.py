@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import logging
-import secrets
 import sys
 import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
-from . import publishing
+from . import publishing, staging
 from .arguments import add_input_arguments, add_method_arguments, whole
 from .config import prepare
 from .file_lists import expand, names
-from .messages import UsageError, error, print_json, warning
+from .manifest import is_complete
+from .messages import UsageError, calm, error, print_json, say, tell, warning
 from .progress import InputBar, IterationBar
 from .reconstruct import InputTask, attempt, sentence
 from .understand import check_options
@@ -62,12 +61,13 @@ def run(args: argparse.Namespace) -> int:
     root = Path(args.output or "quotientgraph-output")
     direct = single and args.output is not None
     with contextlib.ExitStack() as stack:
-        stack.enter_context(publishing.place_for(root) if direct else publishing.folder(root))
+        stack.enter_context(staging.place_for(root) if direct else staging.folder(root))
         if args.dump_systems:
             dump = Path(args.dump_systems)
-            stack.enter_context(publishing.place_for(dump) if single else publishing.folder(dump))
+            stack.enter_context(staging.place_for(dump) if single else staging.folder(dump))
         tasks = _tasks(paths, args, root, direct, single)
         records = list(_records(tasks, args))
+        _tell_kernel_notes(args)
     return _finish(records, args, time.perf_counter() - began)
 
 
@@ -107,20 +107,13 @@ def check(args: argparse.Namespace) -> None:
         raise UsageError("nothing to write: --format and --mesh are both none, and no other output is asked for")
 
 
-def calm() -> None:
-    """Silence the library's log: its messages are shown as warnings of the result, and once is enough."""
-    for name in ("quotientgraph", "laplacians"):
-        logging.getLogger(name).setLevel(logging.ERROR)
-
-
 def _tasks(paths: list[Path], args: argparse.Namespace, root: Path, direct: bool, single: bool) -> list[InputTask]:
-    token = secrets.token_hex(4)
     tasks = []
     for path, name in zip(paths, names(paths)):
         target = root if direct else root / name
         dump = None if not args.dump_systems else Path(args.dump_systems) / ("" if single else name)
-        dump_staging = None if dump is None else publishing.staging_for(dump, f"{token}-systems")
-        tasks.append(InputTask(path, name, target, publishing.staging_for(target, token), dump, dump_staging, args))
+        dump_staging = None if dump is None else staging.staging_for(dump)
+        tasks.append(InputTask(path, name, target, staging.staging_for(target), dump, dump_staging, args))
     return tasks
 
 
@@ -128,7 +121,7 @@ def _records(tasks: list[InputTask], args: argparse.Namespace) -> Iterator[dict[
     """Do the tasks and tell of each as it is done."""
     left = []
     for task in tasks:
-        if args.skip_existing and publishing.all_there(task.target, args):
+        if args.skip_existing and is_complete(task.target, publishing.planned(args), args):
             record = {"input": str(task.path), "name": task.name, "status": "skipped", "output": str(task.target)}
             _tell(record, args)
             yield record
@@ -165,9 +158,15 @@ def _tell(record: dict[str, Any], args: argparse.Namespace) -> None:
     for text in record.get("warnings", ()):
         warning(f"{record['name']}: {text}")
     if not args.json:
-        from tqdm import tqdm
+        tell(sentence(record))
 
-        tqdm.write(sentence(record), file=sys.stdout)
+
+def _tell_kernel_notes(args: argparse.Namespace) -> None:
+    """Say what is wrong with the cache of compiled kernels, if anything is."""
+    laplacians = sys.modules.get("laplacians")
+    if laplacians is not None and hasattr(laplacians, "kernel_notes") and not args.quiet:
+        for text in laplacians.kernel_notes():
+            warning(text)
 
 
 def _finish(records: list[dict[str, Any]], args: argparse.Namespace, seconds: float) -> int:
@@ -187,8 +186,8 @@ def _finish(records: list[dict[str, Any]], args: argparse.Namespace, seconds: fl
         speed = count["ok"] / max(seconds, 1e-3)
         rate = f", {speed:.{0 if speed >= 10 else 1 if speed >= 1 else 2}f} a second" if count["ok"] > 1 else ""
         text = f"{len(records)} inputs: {', '.join(parts)}; {seconds:.1f} s{rate}"
-        (sys.stderr if count["failed"] else sys.stdout).write(text + "\n")
+        (say if count["failed"] else tell)(text)
         if count["failed"] > 1:
             failed = ", ".join(r["name"] for r in records if r["status"] == "failed")
-            sys.stderr.write(f"failed: {failed}\n")
+            say(f"failed: {failed}")
     return 1 if count["failed"] else 0

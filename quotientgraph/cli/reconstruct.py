@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .manifest import earlier_files, write_manifest
 from .messages import TRACEBACK, about, expected, one_line, unexpected
-from .publishing import staged, write_all
+from .progress import Watcher, compiling_shown
+from .publishing import write_all
+from .staging import staged
 from .understand import Understood, describe_camera, describe_input, file_for, understand
 
 if TYPE_CHECKING:
-    from ..result import Reconstruction, Step
+    from ..result import Reconstruction
 
 _SETTINGS = (
     "preset", "merge_every", "reweighting", "max_iterations", "energy_tol", "solver", "fill_solver", "device",
@@ -35,14 +38,6 @@ class InputTask:
     dump: Path | None
     dump_staging: Path | None
     args: argparse.Namespace
-
-
-class Watcher:
-    """Is told about the progress of a task. This one ignores it."""
-
-    def stage(self, text: str) -> None: ...
-
-    def step(self, step: Step) -> None: ...
 
 
 def attempt(task: InputTask, watcher: Watcher | None = None) -> dict[str, Any]:
@@ -72,7 +67,7 @@ def _do(task: InputTask, watcher: Watcher) -> dict[str, Any]:
     if source.frame is None and source.evidence is not None:
         source.evidence.require()
     with contextlib.ExitStack() as stack:
-        folder = stack.enter_context(staged(task.target, task.staging))
+        folder = stack.enter_context(staged(task.target, task.staging, earlier_files(task.target)))
         settings = settings_of(args, source, task.name)
         texture = file_for(args.texture, task.name)
         image = None if texture is None else next(iter(read_arrays(texture).values()))
@@ -80,14 +75,20 @@ def _do(task: InputTask, watcher: Watcher) -> dict[str, Any]:
             import laplacians
             from laplacians.comparison import Dumping
 
-            systems = stack.enter_context(staged(task.dump, task.dump_staging))
+            systems = stack.enter_context(staged(task.dump, task.dump_staging, _is_dumped_system))
             settings["solver"] = Dumping(laplacians.get(settings.get("solver", "auto")), systems)
-        result = integrated(source, settings, args, watcher)
+        with compiling_shown(watcher):
+            result = integrated(source, settings, args, watcher)
         known = record_of(source, result, args)
         watcher.stage("writing")
         write_all(folder, result, task.name, args, image, known_of(task.path, known))
         files = sorted(file.name for file in folder.iterdir())
+        write_manifest(folder, str(task.path), args)
     return {"output": str(task.target), "files": files, **known}
+
+
+def _is_dumped_system(file: Path) -> bool:
+    return re.fullmatch(r"\d{4,}\.npz", file.name) is not None
 
 
 def settings_of(args: argparse.Namespace, source: Understood, name: str) -> dict[str, Any]:

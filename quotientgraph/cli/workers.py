@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Generator, Iterator
@@ -12,7 +11,9 @@ from multiprocessing import connection, get_context
 from types import ModuleType
 from typing import Any
 
+from .messages import calm
 from .reconstruct import InputTask, attempt
+from .staging import discard
 
 _THREADS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -75,7 +76,6 @@ def _without_main() -> Iterator[None]:
 
 def _serve(line: Any) -> None:
     """What a worker process does. Ctrl-C reaches the whole group of processes, and only the parent acts on it."""
-    from .integrate import calm
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
@@ -105,7 +105,7 @@ def _lost(task: InputTask, code: int | None) -> dict[str, Any]:
 def _tidy(task: InputTask) -> None:
     for folder in (task.staging, task.dump_staging):
         if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+            discard(folder)
 
 
 @contextlib.contextmanager

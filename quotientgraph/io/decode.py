@@ -129,13 +129,19 @@ def _from_integers(image: np.ndarray, notes: list[str]) -> tuple[np.ndarray, np.
     top = int(np.iinfo(image.dtype).max)
     n_channels = min(image.shape[2], 3)
     wide = np.float32 if image.shape[0] * image.shape[1] > _LARGE else np.float64
-    normals = np.multiply(image[..., :n_channels], 2.0 / top, dtype=wide)
-    normals -= 1
-    blank = _no_normal(normals)
+    normals = np.empty((*image.shape[:2], n_channels), wide)
+    n_blank = 0
+    step = max(1, 2**20 // image.shape[1])
+    for row in range(0, len(image), step):  # in parts, so that a large map needs no second copy of itself
+        part = normals[row : row + step]
+        np.multiply(image[row : row + step, :, :n_channels], 2.0 / top, out=part)
+        part -= 1
+        blank = _no_normal(part)
+        part[blank] = np.nan
+        n_blank += int(blank.sum())
     alpha = image[..., 3] / np.float32(top) if image.shape[2] == 4 else None
-    if blank.any():
-        normals[blank] = np.nan
-        notes.append(f"normals: {blank.sum()} pixels are black, white or mid-grey and have no normal")
+    if n_blank:
+        notes.append(f"normals: {n_blank} pixels are black, white or mid-grey and have no normal")
     if top == 255:
         notes.append("normals: 8 bits per value, steps of 0.45°; 16 bits or floating point give smoother surfaces")
     return normals, alpha

@@ -126,7 +126,9 @@ def read_normals(
     inside = {name.lower(): array for name, array in arrays.items()} if len(arrays) > 1 else {}
     chosen, mask_from = _mask(mask, shape, file, found.mask, inside.get("mask"), decoded.alpha)
     view, camera_from, more = _camera(camera, shape, file, found.camera, inside.get("k"))
-    notes += more
+    # A lens that is not modelled, or a principal point outside the image, is probably a mistake.
+    warnings = [*decoded.warnings, *(text for text in more if "not applied" in text or "far from" in text)]
+    notes += (text for text in more if text not in warnings)
     if mask_from and chosen is not None:
         notes.append(f"mask: {mask_from}, {chosen.mean():.0%} of the image")
     elif found.unused_mask is not None and mask is None:
@@ -141,7 +143,7 @@ def read_normals(
         view,
         decoded.dtype,
         tuple(notes),
-        tuple(decoded.warnings),
+        tuple(warnings),
         found.truth,
         mask_from,
         camera_from,
