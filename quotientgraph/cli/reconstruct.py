@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import glob
 import os
+import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
