@@ -12,6 +12,7 @@ knows about images. The package is installed as `laplacians` and reached as ``fr
 from .backends.multigrid import Multigrid
 from .checked import solve_checked
 from .comparison import Dumping, Timing, compare, timing_table
+from .core.compiling import compile_seconds, kernel_notes, on_compile
 from .multigrid.lists import NeighbourLists
 from .pattern import Pattern
 from .registry import Backend, Solver, available, backends, get, register
@@ -32,7 +33,10 @@ __all__ = [
     "available",
     "backends",
     "compare",
+    "compile_seconds",
     "get",
+    "kernel_notes",
+    "on_compile",
     "register",
     "solve_checked",
     "timing_table",
