@@ -29,14 +29,15 @@ def crease() -> None:
         top = 1.6 + slope_a * (at - a)
         axes.plot(x, top + slope_b * (x - at), color=FAR, lw=1.6, ls=style)
         axes.plot(at, top, "o", color=INK, ms=5, zorder=3)
-    axes.text(1.28, 2.62, "plane of $b$, for a crease\nat $a$ (dotted), midway, at $b$ (dashed)", color=FAR, ha="right")
+    words = "plane of $b$, for a crease\nat $a$ (dotted), midway,\nat $b$ (dashed)"
+    axes.text(0.05, 2.94, words, color=FAR, va="top")
     low, high = 1.6 + slope_a, 1.6 + slope_b
     axes.plot([b, b], [low, high], color=INK, lw=5, alpha=0.35, solid_capstyle="butt")
-    axes.text(b + 0.06, 1.24, "grey: where the surface\nmay be at $b$", color=INK, va="top")
-    for at, name in ((a, "$a$"), (b, "$b$")):
+    axes.text(b + 0.06, 1.08, "grey: where the surface\nmay be at $b$", color=INK, va="top")
+    for at, name, beside, side in ((a, "$a$", -0.03, "right"), (b, "$b$", 0.03, "left")):
         axes.axvline(at, color=INK, lw=0.7, alpha=0.5)
-        axes.text(at, 0.72, f"ray of {name}", ha="center", color=INK)
-    axes.set(xlim=(-0.72, 1.9), ylim=(0.65, 3.0), xticks=[], yticks=[])
+        axes.text(at + beside, 0.56, f"ray of {name}", color=INK, ha=side)
+    axes.set(xlim=(-0.72, 1.9), ylim=(0.5, 3.0), xticks=[], yticks=[])
     axes.set_ylabel("depth")
     for side in ("top", "right", "bottom"):
         axes.spines[side].set_visible(False)
@@ -48,7 +49,7 @@ def borders() -> None:
     scene = scenes.make("boxes", (256, 320))
     graph = QuotientGraph.from_normals(scene.normals, scene.mask, scene.camera, "opencv")
     potential = scene.camera.potential(scene.depth).ravel()[graph.pixels.map.position]
-    cut = CutEdges.from_graph(graph, potential)
+    cut = CutEdges.from_graph(graph, potential, graph.pixels.map.focal / REFERENCE_FOCAL)
     pixel = cut.unit * REFERENCE_FOCAL
     low, high = residual_range(graph, cut) * pixel
     chi = cut.residuals(np.zeros(graph.n_components)) * pixel

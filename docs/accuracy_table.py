@@ -2,9 +2,9 @@
 
     python docs/accuracy_table.py accuracy.csv
 
-writes one line per case (scene × camera × noise × seed) and prints the tables of docs/accuracy.md. A case is resumed from
-the file if it is there already. Errors are relative, in per cent: of depth for a perspective camera, of the depth range
-for an orthographic one.
+writes one line for each case (scene × camera × noise × seed) and puts the tables into docs/accuracy.md. Cases that the file
+holds already are not measured again. Errors are relative, in per cent: of depth for a perspective camera, of the depth
+range for an orthographic one.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from quotientgraph import QuotientGraph, scenes
+from quotientgraph.bench.pages import replaced
 from quotientgraph.metrics import relative_error
 
 SCENES = {
@@ -32,7 +33,7 @@ STARTS = {
     "consensus": {"alignment": "consensus"},
     "best": {},
 }
-# The choice is right if no start ends more than 2 % lower, or lower by what nobody would see.
+# The choice of a start is right if no other ends more than 2 % lower, or lower by an amount that nobody would see.
 MARGIN, INVISIBLE = 1.02, 0.005
 FIELDS = ["scene", "camera", "noise", "seed", *STARTS, "right"]
 
@@ -61,7 +62,7 @@ def measure(name: str, camera: str, noise: str, seed: int, shape: tuple[int, int
 
 
 def tables(rows: list[dict[str, str]]) -> str:
-    """Markdown: paper → default, the mean over seeds, one table a camera."""
+    """Return Markdown tables, one for each camera: error of the paper's preset → of the default, the mean over seeds."""
     out = []
     for camera in ("perspective", "orthographic"):
         out += [f"**{camera.capitalize()} camera**", "", "| scene | " + " | ".join(NOISE) + " |"]
@@ -97,7 +98,10 @@ def main() -> None:
             if case not in known:
                 writer.writerow(measure(*case, tuple(args.shape)))
                 file.flush()
-    print(tables(list(csv.DictReader(args.file.open()))))
+    text = tables(list(csv.DictReader(args.file.open())))
+    page = Path(__file__).with_name("accuracy.md")
+    page.write_text(replaced(page.read_text(encoding="utf-8"), "accuracy", text), encoding="utf-8")
+    print(text)
 
 
 if __name__ == "__main__":

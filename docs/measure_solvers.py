@@ -1,10 +1,10 @@
-"""Time every backend on the systems of the benchmark objects: writes docs/solvers.csv and docs/images/solvers.png.
+"""Time every backend on the systems of the benchmark objects.
 
-    python docs/measure_solvers.py ../shared/data        # some minutes; OMP_NUM_THREADS=1 NUMBA_NUM_THREADS=1
+    python docs/measure_solvers.py DATA        # takes some minutes; without DATA the stored figures are shown again
 
-A case is the first systems of a run, solved one after the other as the pipeline does: what a backend keeps of a pattern
-counts for it. Times are CPU times of one thread, the least of some runs, divided by the time that a Frankot-Chellappa
-integration of the same image takes.
+writes docs/solvers.csv, docs/images/solvers.png and the table in docs/solvers.md. A case is the first systems of a run,
+solved one after the other as the pipeline does, so that a backend gains from what it keeps of their pattern. Times are
+processor times of one thread, the least of some runs, divided by the processor time of one FFT integration of that size.
 """
 
 import csv
@@ -16,15 +16,16 @@ from pathlib import Path
 os.environ.update({name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")})
 
 import numpy as np
-from scipy import fft
 
 from quotientgraph import QuotientGraph, solvers
+from quotientgraph.bench.pages import replaced
+from quotientgraph.bench.yardstick import processor_yardstick
 from quotientgraph.io import read_normals
 
 HERE = Path(__file__).parent
 CASES = [(name, angle) for name in ("bear", "buddha", "cat", "harvest", "goblet") for angle in (2.0, 3.5, 5.0, None)]
 CASES += [("bedroom", 2.0), ("bedroom", None)]
-SYSTEMS = 4  # of a case
+SYSTEMS = 4  # how many systems of a case are solved
 PATIENCE = 5.0  # seconds after which a case is not repeated
 
 
@@ -40,7 +41,7 @@ class Recording:
 
 
 def systems_of(folder, angle):
-    """The first systems of a run on one normal map, and the shape of the image."""
+    """Return the first systems of a run on one normal map, and the shape of the image."""
     found = read_normals(folder)
     graph = QuotientGraph.from_normals(found.normals, found.mask, found.camera, "opengl", angle)
     recording = Recording()
@@ -49,10 +50,10 @@ def systems_of(folder, angle):
 
 
 def seconds(solver, systems):
-    """CPU time of solving systems of one pattern in a row, the pattern being new; and the largest residual."""
+    """Return the processor time of solving systems of one new pattern in a row, and the largest residual."""
     pattern = solvers.Pattern(systems[0].n, systems[0].pattern.tail, systems[0].pattern.head)
     began = time.process_time()
-    solutions = [solver.solve(pattern.system(s.weight, s.flow)) for s in systems]
+    solutions = [solver.solve(solvers.LaplacianSystem(pattern, s.weight, s.flow)) for s in systems]
     return time.process_time() - began, max(s.residual(a.x) for s, a in zip(systems, solutions))
 
 
@@ -64,27 +65,13 @@ def least_seconds(solver, systems):
     return least, residual
 
 
-def yardstick(shape):
-    """CPU time of a Frankot-Chellappa integration."""
-    p, q = np.random.default_rng(7).standard_normal((2, *shape))
-    wx, wy = 2j * np.pi * fft.fftfreq(shape[1])[None, :], 2j * np.pi * fft.fftfreq(shape[0])[:, None]
-    norm = (wx * wx + wy * wy).real
-    norm[0, 0] = -1.0
-    best = np.inf
-    for _ in range(5):
-        began = time.process_time()
-        fft.ifft2((wx * fft.fft2(p) + wy * fft.fft2(q)) / norm)
-        best = min(best, time.process_time() - began)
-    return best
-
-
 def measure(data):
     rows = []
     names = ["auto", *solvers.available()]
     for name, angle in CASES:
         folder = next(data.glob(f"*/{name}"))
         systems, shape = systems_of(folder, angle)
-        unit = yardstick(shape)
+        unit = processor_yardstick(*shape)
         for backend in names:
             spent, residual = least_seconds(solvers.get(backend), systems[:2] if systems[0].n > 100_000 else systems)
             count = 2 if systems[0].n > 100_000 else len(systems)
@@ -119,7 +106,7 @@ def plot(rows, path):
 
 
 def table(rows):
-    """The Markdown table of the documentation: time per system in units of the yardstick."""
+    """Return the Markdown table of the documentation: time for each system in units of the yardstick."""
     names = list(dict.fromkeys(row["backend"] for row in rows))
     lines = ["| case | unknowns | " + " | ".join(names) + " |", "|---|---:|" + "---:|" * len(names)]
     cases = dict.fromkeys((row["object"], row["angle"], row["unknowns"]) for row in rows)
@@ -142,4 +129,6 @@ if __name__ == "__main__":
         rows = list(csv.DictReader(file))
     (HERE / "images").mkdir(exist_ok=True)
     plot(rows, HERE / "images" / "solvers.png")
+    page = HERE / "solvers.md"
+    page.write_text(replaced(page.read_text(encoding="utf-8"), "solvers", table(rows)), encoding="utf-8")
     print(table(rows))

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from quotientgraph import Orthographic, Pinhole, QuotientGraph, RayMap, baselines, integrate, metrics, scenes, solvers
-from quotientgraph.baselines import irls as peers
+from quotientgraph.baselines.grid_cg import PixelGrid
+from quotientgraph.baselines.schemes import Equations, bini_terms
 from quotientgraph.integration import METHODS
+from quotientgraph.method.weights import Outliers
+from quotientgraph.result import Reconstruction
 
 PEERS = [name for name in METHODS if name != "components"]
 REWEIGHTED = ["pixels", "logdepth", "logdepth-d", "bini"]
@@ -69,27 +72,25 @@ def test_a_ray_map_is_the_pinhole_it_was_made_from():
         np.testing.assert_allclose(a.depth, b.depth, rtol=1e-5)
 
 
-def test_edge_terms_match_the_formulas():
-    """The kernel against the formulas written out, with and without the discontinuity term."""
+def test_terms_match_the_formulas():
+    """The terms of the equations against the formulas written out, with and without the discontinuity term."""
     scene = scenes.make("boxes", shape=(12, 14))
     graph = QuotientGraph.from_normals(scene.normals, scene.mask, scene.camera, "opencv", angle=None)
     pixels, jump = graph.pixels, graph.jump
-    from quotientgraph.method.weights import Outliers
-
     outliers = Outliers("soft")
+    phi = np.random.default_rng(0).normal(scale=1e-2, size=pixels.n_pixels)
     for scheme in (baselines.LOGDEPTH, baselines.LOGDEPTH_D):
-        loop = peers._Loop(graph, scheme, outliers, "auto", 1e-3)
-        loop.step()
-        loop.phi = np.random.default_rng(0).normal(scale=1e-2, size=pixels.n_pixels)
-        weight, flow, curve, push = loop.terms()
-        difference = loop.phi[pixels.tail] - loop.phi[pixels.head]
+        equations = Equations(graph, scheme, outliers)
+        difference = phi[pixels.tail] - phi[pixels.head]
         expected = np.zeros((4, pixels.n_edges))
         for side, (end, sign) in enumerate(((pixels.tail, 1), (pixels.head, -1))):
-            beyond = loop.beyond[side]
+            beyond = equations.beyond[side]
             gamma = pixels.gamma_squared[end]
-            away = np.where(beyond >= 0, loop.phi[beyond] - loop.phi[end], difference)
+            away = np.where(beyond >= 0, phi[beyond] - phi[end], difference)
             share = 1 / (1 + np.exp(np.clip(-2 * gamma * (away**2 - difference**2), -700, 700)))
-            w = outliers.weight((difference - jump) * loop.unit[end]) * gamma * share
+            size = np.abs((difference - jump) * equations.unit[end])
+            soft = 1 / (1 + (size / 1e-4) ** (8 / np.log(100)))
+            w = soft * gamma * share
             j = jump
             if scheme.discontinuity:
                 beta = np.maximum(0, 1 - 2 * share)
@@ -97,7 +98,68 @@ def test_edge_terms_match_the_formulas():
                 j = sign * np.log(omega + beta * (np.exp(sign * difference) - omega))
             chi = difference - j
             expected += [w, -w * chi, w * chi**2, w * j]
-        np.testing.assert_allclose([weight, flow, curve, push], expected, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(equations.terms(phi, first=False), expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("connectivity", [4, 8])
+def test_conjugate_gradients_on_the_grid(connectivity):
+    """The grid solves the same Laplacian as a dense solver, around a hole and at the border; edges may have no weight."""
+    random = np.random.default_rng(1)
+    normals = np.tile([0.0, 0.0, 1.0], (9, 12, 1))
+    mask = np.ones((9, 12), dtype=bool)
+    mask[3:5, 4:7] = mask[0, :3] = False
+    graph = QuotientGraph.from_normals(normals, mask, angle=None, connectivity=connectivity)
+    pixels = graph.pixels
+    weight = random.uniform(0.1, 10, pixels.n_edges) * (random.random(pixels.n_edges) > 0.1)
+    system = solvers.LaplacianSystem.from_edges(
+        pixels.n_pixels, pixels.tail, pixels.head, weight, random.normal(size=pixels.n_edges)
+    )
+    x, used = PixelGrid.from_pixels(pixels).solve(weight, system.rhs, 1e-12, 5000)
+    assert 0 < used < 5000
+    np.testing.assert_allclose(system.matrix @ x, system.rhs, atol=1e-9 * np.abs(system.rhs).max())
+
+
+def test_the_grid_stops_where_it_is_told():
+    """The residual that stops the iteration is the true one, relative to the right-hand side."""
+    scene = scenes.make("boxes", shape=(30, 40))
+    pixels = QuotientGraph.from_normals(scene.normals, scene.mask, scene.camera, "opencv", angle=None).pixels
+    grid = PixelGrid.from_pixels(pixels)
+    ones = np.ones(pixels.n_edges)
+    target = np.random.default_rng(0).normal(size=pixels.n_edges)
+    system = solvers.LaplacianSystem.from_edges(pixels.n_pixels, pixels.tail, pixels.head, ones, target)
+    counts = []
+    for rtol in (1e-1, 1e-3, 1e-5):
+        x, used = grid.solve(ones, system.rhs, rtol, 5000)
+        assert np.linalg.norm(system.matrix @ x - system.rhs) <= rtol * (1 + 1e-6) * np.linalg.norm(system.rhs)
+        before, fewer = grid.solve(ones, system.rhs, rtol, used - 1)
+        assert fewer == used - 1
+        assert np.linalg.norm(system.matrix @ before - system.rhs) > rtol * np.linalg.norm(system.rhs)
+        counts.append(used)
+    assert counts == sorted(set(counts))
+
+
+@pytest.mark.parametrize("method", ["bini", "fft", "logdepth", "logdepth-d", "poisson"])
+@pytest.mark.parametrize("focal", [2.5, 0.5, 40.0])
+def test_grazing_normals_give_finite_depth(method, focal):
+    """A plane whose horizon crosses the image: some normals are perpendicular to their rays, one of them to rounding."""
+    camera = Pinhole(focal, focal, 4.5, 6)
+    normals = np.tile([0.3, -0.2, 0.9], (13, 10, 1))
+    result = integrate(normals, camera=camera, method=method)
+    valid = result.graph.pixels.map.index >= 0
+    assert np.isfinite(result.depth[valid]).all()
+    assert (result.depth[valid] > 0).all()
+
+
+def test_a_depth_beyond_all_numbers_is_limited_and_said():
+    """Jumps that are each believable may add up to a depth that overflows."""
+    shape = (1, 700)
+    camera = Pinhole(1.0, 1.0, 0.0, 0.0)
+    x = np.arange(700.0)
+    normals = np.stack([1.0 + 0 * x, 0 * x, -x - 0.45], axis=-1)[None]
+    result = integrate(normals, camera=camera, frame="opencv", method="fft")
+    assert result.graph.pixels.map.shape == shape
+    assert np.isfinite(result.depth).all()
+    assert any("was limited" in text for text in result.warnings)
 
 
 def test_bini_terms_are_equation_2():
@@ -107,7 +169,7 @@ def test_bini_terms_are_equation_2():
     for fy in (210.0, 200.0):
         camera = Pinhole(200.0, fy, 5.0, 4.0)
         graph = QuotientGraph.from_normals(normals, None, camera, "opencv", angle=None, connectivity=4)
-        jump, gamma = peers.bini_terms(graph.pixels)
+        jump, gamma = bini_terms(graph.pixels)
         for e in range(0, graph.pixels.n_edges, 7):
             a, b = graph.pixels.tail[e], graph.pixels.head[e]
             (v, u), (vb, _) = divmod(a, shape[1]), divmod(b, shape[1])
@@ -136,9 +198,14 @@ def test_any_backend_serves():
 def test_fft_boundaries():
     """A tilted plane is not periodic: mirrored it is recovered but for the border, periodic it is not."""
     scene = scenes.make("plane", shape=(32, 40), camera="orthographic")
-    assert _error(_run(scene, "fft"), scene) < 0.3 * _error(_run(scene, "fft", boundary="periodic"), scene)
+    graph = QuotientGraph.from_normals(scene.normals, scene.mask, scene.camera, "opencv", angle=None)
+    mirror, periodic = (
+        _error(Reconstruction.from_outcome(baselines.fft(graph, boundary=name)), scene)
+        for name in ("mirror", "periodic")
+    )
+    assert mirror < 0.3 * periodic
     with pytest.raises(ValueError, match="boundary='none' is not known"):
-        _run(scene, "fft", boundary="none")
+        baselines.fft(graph, boundary="none")
 
 
 def test_disconnected_pieces_and_a_single_pixel():

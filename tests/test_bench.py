@@ -11,9 +11,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from quotientgraph.bench import METRICS, Case, Job, Journal, downloads, find, measure, show
+from quotientgraph.bench import (
+    METRICS,
+    Case,
+    Job,
+    Journal,
+    downloads,
+    find,
+    history,
+    journal,
+    measure,
+    pages,
+    table_text,
+    warm_up,
+)  # fmt: skip
 from quotientgraph.bench import runs as bench_runs
-from quotientgraph.bench.tables import TABLES, Entry, Table, facts, paper_job
+from quotientgraph.bench.catalogue import TABLES
+from quotientgraph.bench.tables import Entry, Table, paper_figures, paper_job
 from quotientgraph.cli import bench as cli_bench
 from quotientgraph.cli import main
 from quotientgraph.integration import METHODS, Method
@@ -50,7 +64,7 @@ def test_a_failing_method_stays_in_its_cell(plane, tmp_path, monkeypatch):
         raise RuntimeError("no luck")
 
     monkeypatch.setitem(METHODS, "broken", Method(broken, "always fails"))
-    records = bench_runs.run(
+    records = bench_runs.run_jobs(
         [Job(plane, "broken"), Job(plane, "poisson")], Journal(tmp_path / "j.jsonl"), progress=False
     )
     assert [record["status"] for record in records] == ["failed", "ok"]
@@ -66,16 +80,16 @@ def test_unknown_settings_fail_in_their_cell(plane):
 def test_finished_cells_are_not_redone(plane, tmp_path, monkeypatch):
     path = tmp_path / "j.jsonl"
     jobs = [Job(plane, "poisson"), Job(plane, "fft")]
-    bench_runs.run(jobs[:1], Journal(path), progress=False)
+    bench_runs.run_jobs(jobs[:1], Journal(path), progress=False)
     # A run that was killed while it wrote leaves half a line.
     with path.open("a") as file:
         file.write('{"key": "half a li')
     ran = []
     monkeypatch.setattr(bench_runs, "measure", lambda job: ran.append(job.method) or measure(job))
-    records = bench_runs.run(jobs, Journal(path), progress=False)
+    records = bench_runs.run_jobs(jobs, Journal(path), progress=False)
     assert ran == ["fft"]
     assert [record["status"] for record in records] == ["ok", "ok"]
-    bench_runs.run(jobs, Journal(path), progress=False)
+    bench_runs.run_jobs(jobs, Journal(path), progress=False)
     assert ran == ["fft"]
 
 
@@ -125,7 +139,7 @@ def test_a_killed_run_continues(tmp_path):
 
 def test_isolated_cells(plane, tmp_path, monkeypatch):
     journal = Journal(tmp_path / "j.jsonl")
-    [record] = bench_runs.run([Job(plane, "poisson")], journal, isolate=True, progress=False)
+    [record] = bench_runs.run_jobs([Job(plane, "poisson")], journal, isolate=True, progress=False)
     assert record["status"] == "ok"
     # A process that dies, and one that takes too long, cost their own cell only.
     (tmp_path / "deadly.py").write_text(
@@ -134,9 +148,9 @@ def test_isolated_cells(plane, tmp_path, monkeypatch):
         "METHODS['deadly'] = Method(lambda graph: os.kill(os.getpid(), signal.SIGKILL), 'dies')\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
-    [dead] = bench_runs.run([Job(plane, "deadly")], journal, isolate=True, plugins=("deadly",), progress=False)
+    [dead] = bench_runs.run_jobs([Job(plane, "deadly")], journal, isolate=True, plugins=("deadly",), progress=False)
     assert "SIGKILL" in dead["error"]
-    [late] = bench_runs.run([Job(plane, "fft")], journal, isolate=True, timeout=0.01, progress=False)
+    [late] = bench_runs.run_jobs([Job(plane, "fft")], journal, isolate=True, timeout=0.01, progress=False)
     assert "stopped after 0.01 s" in late["error"]
 
 
@@ -188,6 +202,113 @@ def test_an_interrupt_says_how_to_go_on(tmp_path, capsys, monkeypatch):
     assert "goes on where it was" in capsys.readouterr().err
 
 
+def test_the_digest_of_the_code(monkeypatch, tmp_path):
+    """A change of the command line, of a report or of a table keeps measured cells; a change of a scene does not."""
+    read = Path.read_bytes
+
+    def changed(name):
+        journal.code_digest.cache_clear()
+        monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + b"#" * (path.parts[-2:] == name))
+        found = journal.code_digest()
+        monkeypatch.setattr(Path, "read_bytes", read)
+        journal.code_digest.cache_clear()
+        return found
+
+    now = journal.code_digest()
+    for name in (("cli", "integrate.py"), ("report", "page.py"), ("bench", "table_text.py")):
+        assert changed(name) == now
+    for name in (("scenes", "scene.py"), ("method", "scales.py"), ("bench", "degrade.py"), ("laplacians", "system.py")):
+        assert changed(name) != now
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_warming_up_is_short(method, monkeypatch):
+    """Whatever the method, its warm-up makes few iterations; the measured run is not limited."""
+    ran = []
+    monkeypatch.setattr(warm_up, "_warm", set())
+    monkeypatch.setattr(warm_up, "run_method", lambda job, maps: ran.append(job.settings))
+    [case] = find(["scene:plane?shape=16x20"])
+    warm_up.warm_up(Job(case, method, {"max_iterations": 100} if method != "fft" and method != "poisson" else {}))
+    assert len(ran) == 2
+    assert all(settings.get("max_iterations", 0) <= 7 for settings in ran)
+
+
+def test_missing_matplotlib_is_noticed_before_measuring(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert _bench("scene:plane?shape=8x9", "--plots", "--out", tmp_path / "out") == 2
+    assert "plots need matplotlib" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_no_progress_bar_in_a_pipe(tmp_path):
+    command = [
+        sys.executable,
+        "-m",
+        "quotientgraph",
+        "bench",
+        "scene:plane?shape=8x9",
+        "--methods",
+        "fft",
+        "--out",
+        "out",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0
+    assert done.stderr == ""
+
+
+def test_small_errors_have_digits(tmp_path, capsys):
+    """An error of a thousandth of a per cent is not printed as 0.000."""
+    assert _bench("scene:sphere?shape=24x30", "--methods", "fft", "--out", tmp_path, "--quiet") == 0
+    head, _, row = capsys.readouterr().out.splitlines()[:3]
+    assert "RE, %" in head
+    record = json.loads((tmp_path / "results.json").read_text())["records"][0]
+    assert table_text.short_number(100 * record["relative_error"]) in row
+    assert table_text.short_number(0.000123) == "0.000123"
+
+
+def test_comparing_with_the_history(tmp_path, capsys, monkeypatch):
+    """What was recorded is what the next run is compared with."""
+    monkeypatch.setattr(history, "_WATCHED", {"flat": ("plane", "fft", {})})
+    monkeypatch.setattr(history, "_SIZE", "16x20")
+    monkeypatch.setattr(history, "HISTORY", tmp_path / "history.csv")
+    for name in ("yardstick", "processor_yardstick"):
+        monkeypatch.setattr(history, name, lambda height, width: 1e-3)
+    words = ["--compare", "--out", tmp_path / "out", "--quiet"]
+    assert _bench(*words, "--record", "first") == 0
+    text = capsys.readouterr().out
+    assert "stored" not in text.replace("stored history", "")
+    assert history.stored(tmp_path / "history.csv")["flat"]["label"] == "first"
+    assert _bench(*words) == 0
+    text = capsys.readouterr().out
+    assert "time, units of Y" in text
+    assert "change, %" in text
+
+
+def test_the_stored_history_is_complete():
+    """Every watched case has stored figures, so that a contributor can compare."""
+    known = history.stored()
+    assert set(known) == {job.case.name for job in TABLES["watch"].jobs([])}
+    assert all(float(row["units_of_y"]) > 0 for row in known.values())
+
+
+def test_tables_are_written_into_pages(tmp_path, capsys):
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- bench:watch -->\nold\n<!-- end of bench:watch -->\nafter\n")
+    entry = Entry("seconds", "fft", "plane", 0.5)
+    pages.write_into(page, "watch", TABLES["watch"], [entry])
+    text = page.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert "| fft" in text
+    assert "old" not in text
+    pages.write_into(page, "watch", TABLES["watch"], [entry])
+    assert page.read_text() == text
+    words = ["scene:plane?shape=8x9", "--table", "large", "--into", page, "--out", tmp_path / "out"]
+    assert _bench(*words) == 2
+    assert "<!-- bench:large -->" in capsys.readouterr().err
+
+
 def test_help_names_what_there_is():
     """The help is made without loading the laboratory, so its lists are compared with it here."""
     assert set(cli_bench.METHODS) == set(METHODS)
@@ -195,12 +316,14 @@ def test_help_names_what_there_is():
 
 
 def test_paper_facts():
-    assert len({(f["method"], f["theta_deg"], f["outlier_reweighting"]) for f in facts("table1_diligent")}) == 12
+    assert (
+        len({(f["method"], f["theta_deg"], f["outlier_reweighting"]) for f in paper_figures("table1_diligent")}) == 12
+    )
     assert {"main", "connectivity", "convergence", "reweighting", "components", "merging", "profile", "large"} <= set(
         TABLES
     )
     sizes = {"main": 108, "connectivity": 72, "convergence": 216, "reweighting": 144, "components": 27}
-    nine = [Case(name, name) for name in {f["object"] for f in facts("table1_diligent")}]
+    nine = [Case(name, name) for name in {f["object"] for f in paper_figures("table1_diligent")}]
     for name, size in sizes.items():
         assert len(TABLES[name].jobs(nine)) == size
     # Cells that tables share are measured once.
@@ -223,15 +346,15 @@ def test_entries_are_judged_and_shown():
     gone = Entry("MADE, mm", "row", "cow", None, 0.1, "components", "ValueError: no")
     assert (near.within, far.within, gone.within) == (True, False, False)
     assert Entry("seconds", "row", "bear", 1.0, 0.1).within is None
-    plain = show.grid([near, far, gone])
+    plain = table_text.grid([near, far, gone])
     assert "!0.500 (0.1)" in plain
     assert "failed" in plain
-    coloured = show.grid([near, far], colour=True)
+    coloured = table_text.grid([near, far], colour=True)
     assert "\x1b[32m+0.010" in coloured
     assert "\x1b[31m+0.400" in coloured
-    assert "| row" in show.grid([near], markdown=True)
-    assert "components: 1 of 3 cells" in show.summary([near, far, gone])
-    assert show.to_csv([near]).splitlines()[1].startswith('"MADE, mm",row,bear,0.11,0.1,')
+    assert "| row" in table_text.grid([near], markdown=True)
+    assert "components: 1 of 3 cells" in table_text.summary([near, far, gone])
+    assert table_text.to_csv([near]).splitlines()[1].startswith('"MADE, mm",row,bear,0.11,0.1,')
 
 
 def test_folders_and_folders_of_folders(tmp_path):
@@ -275,14 +398,14 @@ def test_data_helper(tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().err.startswith("quotientgraph: error: fetching needs pooch; install it with: pip ")
     (tmp_path / "diligent" / "bear").mkdir(parents=True)
     (tmp_path / "diligent" / "bear" / "mask.png").write_bytes(b"x" * 2301)
-    states = dict(downloads.check(tmp_path))
+    states = dict(downloads.check_files(tmp_path))
     assert states["diligent/bear/mask.png"] == "other content"
     assert states["diligent/bear/K.txt"] == "missing"
 
 
 @needs_data
 def test_the_local_copy_is_the_one_known():
-    assert {state for _, state in downloads.check(SHARED)} == {"ok"}
+    assert {state for _, state in downloads.check_files(SHARED)} == {"ok"}
 
 
 @needs_data

@@ -22,7 +22,7 @@ from quotientgraph import integrate, report
 from quotientgraph.geometry.camera import Orthographic, Pinhole
 from quotientgraph.geometry.normals import NormalMap
 from quotientgraph.report.charts import bar_chart, line_chart
-from quotientgraph.report.color import Scale, brief, ramp
+from quotientgraph.report.color import Scale, brief, color_ramp
 from quotientgraph.report.page import report_html
 from quotientgraph.report.pictures import crop_of, stable_labels
 from quotientgraph.report.viewer_mesh import grid_mesh, pack
@@ -189,7 +189,7 @@ def test_normal_picture_has_the_usual_colours():
 @pytest.mark.parametrize("name", ["depth", "residual", "confidence"])
 def test_ramps_change_evenly(name):
     """Lightness is monotone and no two neighbouring colours differ by a visible jump."""
-    table = ramp(name).astype(int)
+    table = color_ramp(name).astype(int)
     light = table @ [0.2126, 0.7152, 0.0722]
     assert (np.diff(light) <= 1).all() or (np.diff(light) >= -1).all()
     assert np.abs(np.diff(table, axis=0)).max() <= 6
@@ -401,6 +401,15 @@ def test_a_mask_is_shown_unless_it_is_full():
     assert "every pixel is valid" not in text
 
 
+def test_a_jump_of_the_energy_is_explained():
+    """A curve that falls needs no explanation; one that rises by orders of magnitude does."""
+    falling, jumping = ([_step(i, energy) for i, energy in enumerate(curve)] for curve in ((9, 3, 1), (9, 1, 2e4)))
+    calm = report_html(made(np.ones((3, 3)), history=falling), title="t")
+    wild = report_html(made(np.ones((3, 3)), history=jumping), title="t")
+    assert "begins again from another start" not in calm
+    assert "begins again from another start" in wild
+
+
 def test_facts_about_the_input():
     text = report_html(made(np.ones((3, 3))), title="x", about={"Frame of the normals": "dsine <given>"})
     assert '<th scope="row">Frame of the normals<td>dsine &lt;given&gt;' in text
@@ -459,6 +468,32 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
     report.write_report(made(np.ones((3, 3))), str(path))
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_a_planted_link_is_not_followed(tmp_path):
+    """The temporary file has a name that nobody can guess, so no link can wait in its place."""
+    victim = tmp_path / "victim.txt"
+    victim.write_text("precious")
+    for name in (f".r.html.{os.getpid()}.part", ".r.part.html", "r.html.part"):
+        (tmp_path / name).symlink_to(victim)
+    report.write_report(made(np.ones((3, 3))), tmp_path / "r.html")
+    assert victim.read_text() == "precious"
+    assert not (tmp_path / "r.html").is_symlink()
+
+
+def test_names_that_are_not_utf_8(tmp_path):
+    """A lone surrogate, which is how Python shows a byte that is not UTF-8, does not stop the report."""
+    path = tmp_path / os.fsdecode(b"caf\xe9.html")
+    about = {"File": os.fsdecode(b"na\xefve.png")}
+    text = report_html(made(np.ones((3, 3))), title=path.stem, about=about)
+    assert "<h1>caf?</h1>" in text
+    assert "na?ve.png" in text
+    try:
+        path.touch()
+    except OSError:
+        return  # this file system has no such names
+    assert report.write_report(made(np.ones((3, 3))), path, about=about) == path
+    assert path.read_bytes().startswith(b"<!doctype html>")
 
 
 def test_real_reconstructions(tmp_path):

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import logging
+
 import numpy as np
 
 from ..graph.quotient import Quotient
 from ..method.outcome import Outcome, Step, centred_pieces, warnings_of
+from .grazing import limited
+
+logger = logging.getLogger(__name__)
 
 
 def needs_pixels(graph: Quotient) -> None:
-    """Refuse a graph whose pixels are joined into components."""
+    """Raise a `ValueError` if the pixels of a graph are joined into components."""
     if len(graph.cut) != graph.pixels.n_edges:
         raise ValueError(
             f"graph: a pixel-level method needs one component a pixel, got {graph.n_components} "
@@ -20,13 +25,16 @@ def needs_pixels(graph: Quotient) -> None:
 def outcome(
     graph: Quotient, phi: np.ndarray, history: list[Step], seconds: float, converged: bool, unsolved: int
 ) -> Outcome:
-    """The outcome for the potential that a pixel-level method ended with, centred, with its warnings."""
+    """Return the outcome for the potential that a pixel-level method ended with, centred, with its warnings."""
+    potential, warning = limited(centred_pieces(phi, graph), graph.pixels.map.camera)
+    if warning:
+        logger.warning(warning)
     return Outcome(
         graph=graph,
-        potential=centred_pieces(phi, graph),
+        potential=potential,
         levels=[graph],
         history=history,
         seconds={**graph.seconds, "scales": seconds},
         converged=bool(converged),
-        warnings=warnings_of(graph, history, bool(converged), unsolved),
+        warnings=[*warnings_of(graph, history, bool(converged), unsolved), *([warning] if warning else [])],
     )

@@ -12,19 +12,39 @@ from laplacians.checked import solve_checked
 
 from ..graph.quotient import Quotient
 from ..method.outcome import Outcome, Step
+from .grazing import believable
 from .outcome import needs_pixels, outcome
 
 
 def poisson(graph: Quotient, *, solver: Any = "auto", progress: Any = None) -> Outcome:
-    """Plain least squares: every equation counts the same, one solve; smooth across discontinuities."""
+    """Integrate by plain least squares: every equation counts the same, and one solve does; discontinuities are smoothed.
+
+    Parameters
+    ----------
+    graph : Quotient
+        With one component for each pixel (``angle=None``).
+    solver : "auto", a backend's name or an object with ``solve(system)``
+    progress : callable, optional
+        Is given the one `Step`.
+
+    Returns
+    -------
+    Outcome
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quotientgraph import integrate
+    >>> integrate(np.tile([0.0, 0.0, 1.0], (4, 5, 1)), method="poisson").converged
+    True
+    """
     needs_pixels(graph)
     began = time.perf_counter()
     pixels = graph.pixels
     jump = np.atleast_2d(np.asarray(graph.jump)).mean(axis=0)
     energy = float(jump @ jump) * 2
-    system = laplacians.Pattern(pixels.n_pixels, pixels.tail, pixels.head).system(
-        np.full(pixels.n_edges, 2.0), 2 * jump, energy
-    )
+    pattern = laplacians.Pattern(pixels.n_pixels, pixels.tail, pixels.head)
+    system = laplacians.LaplacianSystem(pattern, np.full(pixels.n_edges, 2.0), 2 * jump, energy)
     solution = solve_checked(laplacians.get(solver) if isinstance(solver, str) else solver, system, energy, 0)
     left = 2 * float(np.sum(np.square(graph.residual(solution.x, np.arange(pixels.n_edges)))))
     seconds = time.perf_counter() - began
@@ -35,10 +55,21 @@ def poisson(graph: Quotient, *, solver: Any = "auto", progress: Any = None) -> O
 
 
 def fft(graph: Quotient, *, boundary: str = "mirror", progress: Any = None) -> Outcome:
-    """Frankot and Chellappa's projection of the gradient field onto integrable ones, by Fourier transform.
+    """Integrate by Frankot and Chellappa's projection of the gradient field onto integrable ones, by Fourier transform.
 
-    The mask's outside has zero gradients. `boundary` is "mirror" (the image continued by its mirror images, so that
-    opposite borders need not agree) or "periodic" (the original, a quarter of the work).
+    Parameters
+    ----------
+    graph : Quotient
+        Outside its valid pixels the gradient is taken to be zero.
+    boundary : "mirror" or "periodic"
+        With "mirror" the image is continued by its mirror images, so that opposite borders need not agree. "periodic" is
+        the original method, a quarter of the work.
+    progress : callable, optional
+        Is given the one `Step`.
+
+    Returns
+    -------
+    Outcome
     """
     from scipy import fft as ft
 
@@ -66,9 +97,10 @@ def fft(graph: Quotient, *, boundary: str = "mirror", progress: Any = None) -> O
 
 
 def gradients(graph: Quotient) -> tuple[np.ndarray, np.ndarray]:
-    """(H, W) derivatives of the potential by u and by v that the normals state, 0 outside the valid pixels.
+    """Return the derivatives of the potential by u and by v that the normals state, two (H, W) arrays, 0 outside.
 
-    Central cameras: −n·∂τ/(n·τ), with the derivative of the ray; orthographic: −n_x/n_z and −n_y/n_z.
+    For a central camera it is −n·∂τ/(n·τ), with the derivative ∂τ of the ray; for an orthographic one −n_x/n_z and −n_y/n_z.
+    Derivatives that no surface has, from normals at a right angle to the ray, are 0.
     """
     m, facing = graph.pixels.map, graph.pixels.map.facing
     if m.camera.central:
@@ -79,8 +111,9 @@ def gradients(graph: Quotient) -> tuple[np.ndarray, np.ndarray]:
                 out.append(np.zeros(m.n_pixels))
                 continue
             dx, dy = (np.gradient(slope, axis=axis).ravel()[m.position] for slope in (x, y))
-            out.append(-(m.normals[:, 0] * dx + m.normals[:, 1] * dy) / facing)
+            out.append(m.normals[:, 0] * dx + m.normals[:, 1] * dy)
     else:
-        out = [-m.normals[:, 0] / facing, -m.normals[:, 1] / facing]
-    p, q = (m.image(np.where(np.isfinite(values), values, 0.0), 0.0) for values in out)
+        out = [m.normals[:, 0], m.normals[:, 1]]
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        p, q = (m.image(believable(-rise / facing, m.camera), 0.0) for rise in out)
     return p, q

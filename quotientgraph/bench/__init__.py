@@ -1,6 +1,6 @@
 """The laboratory: methods × settings × scenes, measured, next to the figures of the paper.
 
-``quotientgraph bench DATA --table main`` is `command`; from Python:
+``quotientgraph bench DATA --table main`` is `plan` and `command`; `catalogue` lists the tables. From Python:
 
 >>> from quotientgraph.bench import Job, find, measure
 >>> [case] = find(["scene:plane?shape=24x32"])
@@ -9,13 +9,13 @@
 ('ok', True)
 """
 
-from . import errors as _errors  # noqa: F401  (registers the paper's tables of errors)
-from . import speed as _speed  # noqa: F401  (and those of time)
-from . import stages as _stages  # noqa: F401
 from .cases import Case, find
+from .catalogue import TABLES, register
+from .jobs import Job
 from .journal import Journal, machine
-from .measure import METRICS, Job, measure
-from .tables import TABLES, Entry, Table, register
+from .measure import METRICS, measure
+from .runs import run_jobs
+from .tables import Entry, Table
 
 __all__ = [
     "METRICS",
@@ -29,4 +29,5 @@ __all__ = [
     "machine",
     "measure",
     "register",
+    "run_jobs",
 ]

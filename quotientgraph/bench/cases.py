@@ -1,12 +1,18 @@
-"""What is measured on: folders in any layout that `quotientgraph.io` reads, folders of such, and built-in scenes.
+"""The normal maps that a benchmark measures on.
 
-A built-in scene is named ``scene:NAME``, with its size and parameters after a question mark:
-``scene:room?shape=512x608&noise=1``.
+A case is named by a text, its source:
+
+- a folder in any layout that `quotientgraph.io` reads, or a folder of such folders;
+- ``scene:NAME?shape=512x608``, a built-in scene with its size and parameters after a question mark;
+- ``random:KIND?seed=17``, a random scene (`quotientgraph.scenes.random`);
+- ``view:PATH.npz``, a file with `normals` (OpenCV frame), `mask`, `depth` and `K`.
+
+The last three may be degraded: ``&bits=8``, ``&noise=1`` or ``&bias=3`` (see `quotientgraph.bench.degrade`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,14 +21,17 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 
+from .. import scenes
 from ..geometry.camera import Camera, as_camera
+from ..scenes import Scene
+from .degrade import degraded
 
-SCENE = "scene:"
+SCENE, RANDOM, VIEW = "scene:", "random:", "view:"
 
 
 @dataclass(frozen=True)
 class Maps:
-    """The arrays of a case: normals in `frame`, mask, camera and, where known, the true depth."""
+    """The arrays of a case: normals in `frame`, the mask, the camera and, if it is known, the true depth."""
 
     normals: np.ndarray = field(repr=False)
     mask: np.ndarray | None = field(repr=False)
@@ -38,11 +47,11 @@ class Case:
     Attributes
     ----------
     name : str
-        As in the paper's tables, where it is one of theirs.
+        The name that tables print; for objects of the paper, the name that the paper's tables use.
     source : str
-        A path, or ``scene:NAME?…``: enough to find it again.
+        A path, or a text such as ``scene:NAME?…``. It is enough to find the case again.
     frame : str
-        Of the normals in files, or "auto" to find it from them.
+        The frame of normals in files, or "auto" to find it from them.
     """
 
     name: str
@@ -51,23 +60,43 @@ class Case:
 
     @cached_property
     def maps(self) -> Maps:
-        return _scene(self.source) if self.source.startswith(SCENE) else _folder(Path(self.source), self.frame)
+        """The arrays; read or rendered at the first use."""
+        for prefix, read in ((SCENE, _built_in), (RANDOM, _random), (VIEW, _view)):
+            if self.source.startswith(prefix):
+                return _scene_maps(*_scene(self.source.removeprefix(prefix), read))
+        return _folder(Path(self.source), self.frame)
 
     def forget(self) -> None:
-        """Let go of the arrays."""
+        """Release the memory of the arrays."""
         self.__dict__.pop("maps", None)
 
 
 def find(sources: Iterable[str], frame: str = "opengl") -> list[Case]:
-    """Cases that the given folders hold, at most two levels down, and the scenes that are named.
+    """Return the cases that the given sources name.
 
+    Parameters
+    ----------
+    sources : texts
+        As described above; folders are searched at most two levels down.
+    frame : str
+        The frame of normals in files, or "auto".
+
+    Returns
+    -------
+    list of Case
+        Each source once.
+
+    Examples
+    --------
     >>> [case.name for case in find(["scene:plane"])]
     ['plane']
     """
     cases: list[Case] = []
     for source in sources:
-        if source.startswith(SCENE):
-            cases.append(Case(source[len(SCENE) :].replace("?", " "), source))
+        prefix = next((prefix for prefix in (SCENE, RANDOM, VIEW) if source.startswith(prefix)), None)
+        if prefix is not None:
+            name = source.removeprefix(prefix)
+            cases.append(Case((Path(name).name if prefix == VIEW else name).replace("?", " "), source))
             continue
         path = Path(source).expanduser()
         if not path.exists():
@@ -88,16 +117,9 @@ def _candidates(path: Path) -> list[Path]:
 
 
 def _readable(folder: Path) -> bool:
-    from ..io import InputError
-    from ..io.normal_files import _look_into
+    from ..io import is_input_folder
 
-    if folder.is_file():
-        return True
-    try:
-        _look_into(folder)
-    except InputError:
-        return False
-    return True
+    return folder.is_file() or is_input_folder(folder)
 
 
 def _name(path: Path) -> str:
@@ -116,21 +138,43 @@ def _folder(path: Path, frame: str) -> Maps:
     return Maps(found.normals, found.mask, camera, frame, found.read_truth())
 
 
-def _scene(source: str) -> Maps:
-    from .. import scenes
-
-    name, _, query = source[len(SCENE) :].partition("?")
+def _scene(text: str, read: Callable[[str, dict[str, Any]], Scene]) -> tuple[Scene, str, int]:
+    """Return the scene of ``NAME?key=value&…``, its degradation and the seed of that."""
+    name, _, query = text.partition("?")
     options: dict[str, Any] = dict(parse_qsl(query, strict_parsing=bool(query)))
-    noise, bits = float(options.pop("noise", 0)), int(options.pop("bits", 0))
+    worse = [f"{key}={options.pop(key)}" for key in ("bits", "noise", "bias") if key in options]
+    if len(worse) > 1:
+        raise ValueError(f"{text}: give one of bits, noise and bias")
     if "shape" in options:
         height, width = options["shape"].lower().split("x")
         options["shape"] = (int(height), int(width))
-    made = scenes.make(name, **{key: _number(value) for key, value in options.items()})
-    if noise:
-        made = made.with_noise(noise)
-    if bits:
-        made = made.quantised(bits)
+    values = {key: _number(value) for key, value in options.items()}
+    return read(name, values), "".join(worse), int(values.get("seed", 0))
+
+
+def _scene_maps(scene: Scene, degradation: str, seed: int) -> Maps:
+    made = degraded(scene, degradation, seed)
     return Maps(made.normals, made.mask, made.camera, "opencv", made.depth)
+
+
+def _built_in(name: str, options: dict[str, Any]) -> Scene:
+    return scenes.make(name, **options)
+
+
+def _random(kind: str, options: dict[str, Any]) -> Scene:
+    return scenes.random(kind, **options)
+
+
+def _view(path: str, options: dict[str, Any]) -> Scene:
+    """A view stored as one file; pixels outside the mask get a normal that faces the viewer, so that noise can turn it."""
+    with np.load(path, allow_pickle=False) as file:
+        mask = np.asarray(file["mask"], dtype=bool)
+        normals = np.asarray(file[options.get("key", "normals")], dtype=np.float64)
+        depth, camera = np.asarray(file["depth"], dtype=np.float64), as_camera(file["K"])
+    mask &= np.isfinite(depth) & (np.linalg.norm(normals, axis=-1) > 0.5)
+    normals = np.where(mask[..., None], normals, [0.0, 0.0, -1.0])
+    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+    return Scene(Path(path).stem, normals, mask, np.where(mask, depth, np.nan), camera, "a stored view")
 
 
 def _number(value: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Where benchmark data come from, fetching them by hash, checking a local copy: ``quotientgraph data``.
+"""Where benchmark data come from, how to fetch them, and how to check a local copy: ``quotientgraph data``.
 
-No data are part of this package. The hashes in ``files.csv`` are of the files that the tables of the documentation were
-made with; K.txt is written from the numbers below, since copies in circulation differ in the order of their entries.
+No data are part of this package. ``files.csv`` holds the hashes of the files with which the tables of the documentation were
+made. K.txt is written from the numbers below, because copies in circulation differ in the order of their entries.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-INSTALL = 'pip install "quotientgraph[data]"'
 _BINI = "https://raw.githubusercontent.com/xucao-42/bilateral_normal_integration"
-# Where each file of an object was last changed in that repository.
+# The commit of that repository in which each file of an object was last changed.
 _COMMIT = {
     "normal_map.png": "c38c253875c8c6fba322fd300c3b505e65a0f3ef",
     "mask.png": "c38c253875c8c6fba322fd300c3b505e65a0f3ef",
@@ -49,7 +48,7 @@ mask.png, K.txt and, for errors, depth_gt.npz; or a folder of such folders.
 
 @dataclass(frozen=True)
 class Known:
-    """A file that the tables were made with."""
+    """A file with which the tables were made: its path, size and SHA-256."""
 
     path: str
     bytes: int
@@ -57,13 +56,13 @@ class Known:
 
 
 def known_files() -> list[Known]:
-    """Files whose hash is known."""
+    """Return the files whose hash is known."""
     text = resources.files(__package__).joinpath("files.csv").read_text()
     return [Known(row["path"], int(row["bytes"]), row["sha256"]) for row in csv.DictReader(text.splitlines())]
 
 
-def check(folder: Path) -> list[tuple[str, str]]:
-    """(path, state) of every known file under `folder`: "ok", "missing", "other size" or "other content"."""
+def check_files(folder: Path) -> list[tuple[str, str]]:
+    """Return path and state of every known file under `folder`: "ok", "missing", "other size" or "other content"."""
     out = []
     for known in known_files():
         path = folder / known.path
@@ -80,11 +79,14 @@ def check(folder: Path) -> list[tuple[str, str]]:
 
 
 def fetch(folder: Path) -> list[Path]:
-    """Download DiLiGenT's files into `folder`/diligent, skipping what is there; each is held to its hash if known."""
+    """Download DiLiGenT's files into `folder`/diligent and return their paths.
+
+    Files that are there already are kept. Each file is compared with its hash, if that is known.
+    """
     try:
         import pooch
     except ImportError:
-        raise ValueError(f"fetching needs pooch; install it with: {INSTALL}") from None
+        raise ValueError('fetching needs pooch; install it with: pip install "quotientgraph[data]"') from None
     hashes = {known.path: known.sha256 for known in known_files()}
     out = []
     for name in _OBJECTS:

@@ -5,23 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from .cases import Case
-from .measure import Job, Record
-from .tables import Entry, Table, entry, facts, in_diligent, paper_job, register, solves
+from .jobs import Job, Record
+from .tables import Entry, Table, entry, in_diligent, paper_figures, paper_job, solves
 
 # Tables of one error per row and object ------------------------------------------------------------------------------
 
 
 def _by_rows(
-    name: str, title: str, file: str, label: Callable[[dict], str], settings: Callable[[dict], dict], note: str = ""
-) -> None:
-    """A table whose CSV has a line per setting and object."""
+    title: str, file: str, label: Callable[[dict], str], settings: Callable[[dict], dict], note: str = ""
+) -> Table:
+    """Return a table whose CSV file has one line for each setting and object.
+
+    `label` and `settings` turn a line of the file into the name of a row and the settings to measure it with.
+    """
 
     def jobs(cases: list[Case]) -> list[Job]:
         return [job for job, _ in _pairs(cases)]
 
     def _pairs(cases: Iterable[Case]) -> Iterator[tuple[Job, dict]]:
         by_name = {case.name: case for case in cases}
-        for fact in facts(file):
+        for fact in paper_figures(file):
             if fact["object"] in by_name:
                 case = by_name[fact["object"]]
                 yield paper_job(case, fact["theta_deg"], fact.get("method", ""), **settings(fact)), fact
@@ -42,7 +45,7 @@ def _by_rows(
                 out.append(entry("seconds (paper: RTX 3080 laptop)", row, column, record, "seconds", float(seconds)))
         return out
 
-    register(name, Table(title, jobs, entries, note))
+    return Table(title, jobs, entries, note)
 
 
 def _with_repeat(job: Job, repeat: int) -> str:
@@ -70,30 +73,26 @@ def _reweighting_label(fact: dict) -> str:
     return f"{kind}, θ {_theta(fact)}"
 
 
-_by_rows(
-    "main",
+MAIN = _by_rows(
     "Main table: error and time on DiLiGenT",
     "table1_diligent",
     _main_label,
     lambda fact: {"reweighting": fact["outlier_reweighting"]},
 )
-_by_rows(
-    "connectivity",
+CONNECTIVITY = _by_rows(
     "Connectivity of the pixel graph",
     "table_connectivity",
     lambda fact: f"{fact['connectivity']}-connectivity, θ {_theta(fact)}",
     lambda fact: {"connectivity": int(fact["connectivity"])},
 )
-_by_rows(
-    "convergence",
+CONVERGENCE = _by_rows(
     "Convergence parameters",
     "table_convergence",
     lambda fact: f"ΔE {fact['delta_e_max']}, T {fact['T']}, θ {_theta(fact)}",
     lambda fact: {"energy_tol": float(fact["delta_e_max"]), "max_iterations": solves(int(fact["T"]))},
     "The paper counts iterations from 0: its T = 5 is six solves, and so it is here.",
 )
-_by_rows(
-    "reweighting",
+REWEIGHTING = _by_rows(
     "Outlier reweighting",
     "table_outlier_reweighting",
     _reweighting_label,
@@ -107,12 +106,12 @@ _by_rows(
 
 
 def _component_jobs(cases: list[Case]) -> list[Job]:
-    known = {fact["object"] for fact in facts("components_min_made")}
+    known = {fact["object"] for fact in paper_figures("components_min_made")}
     return [paper_job(case, theta) for case in cases if case.name in known for theta in ("2.0", "3.5", "5.0")]
 
 
 def _component_entries(records: list[Record]) -> list[Entry]:
-    known = {(fact["object"], float(fact["theta_deg"])): fact for fact in facts("components_min_made")}
+    known = {(fact["object"], float(fact["theta_deg"])): fact for fact in paper_figures("components_min_made")}
     out = []
     for record in records:
         name, theta = record["case"]["name"], record["settings"]["angle"]
@@ -124,14 +123,14 @@ def _component_entries(records: list[Record]) -> list[Entry]:
     return out
 
 
-register("components", Table("Components at each threshold", _component_jobs, _component_entries))
+COMPONENTS = Table("Components at each threshold", _component_jobs, _component_entries)
 
 
 # Merging -------------------------------------------------------------------------------------------------------------
 
 
 def _merging_jobs(cases: list[Case]) -> list[Job]:
-    known = {fact["object"] for fact in facts("merging")}
+    known = {fact["object"] for fact in paper_figures("merging")}
     jobs = [paper_job(case, merge_every=5) for case in cases if case.name in known]
     return [Job(job.case, job.method, job.settings, trace=True) for job in jobs] + _unmerged(cases, known)
 
@@ -141,8 +140,8 @@ def _unmerged(cases: list[Case], known: set[str]) -> list[Job]:
 
 
 def _merging_entries(records: list[Record]) -> list[Entry]:
-    known = {(fact["object"], int(fact["level"])): fact for fact in facts("merging")}
-    total = {fact["object"]: float(fact["total_levels"]) for fact in facts("merging")}
+    known = {(fact["object"], int(fact["level"])): fact for fact in paper_figures("merging")}
+    total = {fact["object"]: float(fact["total_levels"]) for fact in paper_figures("merging")}
     out = []
     for record in records:
         name = record["case"]["name"]
@@ -167,14 +166,14 @@ def _merging_entries(records: list[Record]) -> list[Entry]:
     return out
 
 
-register("merging", Table("Merging every 5 iterations, θ 3.5°", _merging_jobs, _merging_entries))
+MERGING = Table("Merging every 5 iterations, θ 3.5°", _merging_jobs, _merging_entries)
 
 
 # BiNI ----------------------------------------------------------------------------------------------------------------
 
 
 def _bini_entries(records: list[Record]) -> list[Entry]:
-    known = {fact["object"]: float(fact["made_mm"]) for fact in facts("bini")}
+    known = {fact["object"]: float(fact["made_mm"]) for fact in paper_figures("bini")}
     return [
         one
         for record in records
@@ -187,12 +186,9 @@ def _bini_entries(records: list[Record]) -> list[Entry]:
     ]
 
 
-register(
-    "bini",
-    Table(
-        "BiNI against its authors' code (k = 2, tolerance 1e-4)",
-        lambda cases: [Job(case, "bini") for case in cases if in_diligent(case)],
-        _bini_entries,
-        "The reference column is what the authors' code gives, not a table of the component paper.",
-    ),
+BINI = Table(
+    "BiNI against its authors' code (k = 2, tolerance 1e-4)",
+    lambda cases: [Job(case, "bini") for case in cases if in_diligent(case)],
+    _bini_entries,
+    "The reference column is what the authors' code gives, not a table of the component paper.",
 )

@@ -1,7 +1,7 @@
-"""The journal of a benchmark: one line of JSON per finished cell, so that a run that was killed continues.
+"""The journal of a benchmark: one line of JSON for each finished cell, so that a run that was killed can continue.
 
-A cell is finished for good when the same job was measured by the same code; a line that was cut off in the middle is as
-if it were not there. Failed cells are tried again.
+A cell counts as finished if the same job was measured by the same code. A line that was cut off in the middle is ignored,
+and failed cells are tried again.
 """
 
 from __future__ import annotations
@@ -15,13 +15,28 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from .measure import Job, Record
+from .jobs import Job, Record
 
 _PACKAGES = ("quotientgraph", "numpy", "scipy", "numba", "igraph", "pyamg", "cupy")
 
 
 class Journal:
-    """Records of a file, found by job; new ones are appended as they come."""
+    """The records of a journal file, found by job; new ones are appended as they come.
+
+    Parameters
+    ----------
+    path : Path
+        The file; it need not exist yet.
+    any_code : bool
+        Whether a record counts even if another state of the code made it.
+
+    Attributes
+    ----------
+    records : dict of str to dict
+        By the key of their job.
+    machines : dict of str to dict
+        What `machine` said in each session that wrote to the file.
+    """
 
     def __init__(self, path: Path, any_code: bool = False) -> None:
         self.path, self.any_code = path, any_code
@@ -41,13 +56,14 @@ class Journal:
             self.records[record["key"]] = record
 
     def find(self, job: Job) -> Record | None:
-        """The record of this job, if it was finished by this code (by any, if so asked)."""
+        """Return the record of a job if it was finished by this code (or by any code, with `any_code`); else None."""
         record = self.records.get(job.key)
         if record is None or record["status"] != "ok":
             return None
         return record if self.any_code or record.get("code") == code_digest() else None
 
     def add(self, record: Record) -> Record:
+        """Append a record to the file and return it with the session and the digest of the code."""
         session = f"{platform.node()}-{os.getpid()}"
         if session not in self.machines:
             self._write({"session": session, "machine": machine()})
@@ -65,24 +81,34 @@ class Journal:
         self._take(record)
 
 
+# Packages whose code no figure of a record depends on, and the modules of the laboratory on which some figures do.
+_NOT_MEASURED = ("bench", "cli", "report")
+_MEASURED_BENCH = ("cases.py", "degrade.py", "papercg.py")
+
+
 @cache
 def code_digest() -> str:
-    """A digest of the source that results depend on: the library without its laboratory, and the solvers."""
+    """Return a digest of the source code that results depend on.
+
+    That is the library and its solvers, without the command line, the reports and most of the laboratory. The scenes and
+    the readers of files belong to it: a scene that has changed gives other figures under the same name.
+    """
     import laplacians
 
-    digest = hashlib.sha256()
     package = Path(__file__).parents[1]
-    skip = {package / name for name in ("bench", "io", "report", "scenes")}
-    for root in (package, Path(laplacians.__file__).parent):
-        for file in sorted(root.rglob("*.py")):
-            if not skip & set(file.parents) and file.name != "cli.py":
-                digest.update(file.read_bytes())
+    skip = {package / name for name in _NOT_MEASURED}
+    sources = [file for file in sorted(package.rglob("*.py")) if not skip & set(file.parents)]
+    sources += [package / "bench" / name for name in _MEASURED_BENCH]
+    sources += sorted(Path(laplacians.__file__).parent.rglob("*.py"))
+    digest = hashlib.sha256()
+    for file in sources:
+        digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
 
 
 @cache
 def machine() -> dict[str, Any]:
-    """Processor, memory, versions and thread counts, as results should be read with."""
+    """Return processor, memory, versions and thread counts, without which times mean little."""
     import numba
 
     versions = {"python": platform.python_version()}

@@ -9,25 +9,33 @@ from typing import Any
 import numpy as np
 
 from .. import metrics
-from .measure import Job, Record, integrate
+from .jobs import Job, Record, run_method
 
-INSTALL = 'pip install "quotientgraph[plots]"'
+
+def needs_matplotlib() -> None:
+    """Raise a `ValueError` with the remedy if there is no matplotlib."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise ValueError('plots need matplotlib; install it with: pip install "quotientgraph[plots]"') from None
 
 
 def _figure(width: float = 7, height: float = 4.5, **grid: Any) -> tuple[Any, Any]:
-    """A figure that needs no display and no global state."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ValueError(f"plots need matplotlib; install it with: {INSTALL}") from None
+    """Return a figure that needs no display and no global state, and its axes."""
+    needs_matplotlib()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure, figure.subplots(**grid)
 
 
 def error_maps(job: Job, methods: Iterable[str], path: Path) -> Path:
-    """|depth error| of several methods on one case, side by side on one scale; the job gives the settings."""
+    """Draw |depth error| of several methods on one case, side by side with one scale of colours.
+
+    The job gives the case, and the settings of its own method; the others run with their defaults. Returns `path`.
+    """
     maps, names = job.case.maps, list(methods)
     if maps.truth is None:
         raise ValueError(f"{job.case.name}: no true depth, so no error map")
@@ -35,7 +43,7 @@ def error_maps(job: Job, methods: Iterable[str], path: Path) -> Path:
     errors = []
     for name in names:
         settings = job.settings if name == job.method else {}
-        depth = integrate(Job(job.case, name, settings), maps).depth
+        depth = run_method(Job(job.case, name, settings), maps).depth
         errors.append(np.abs(metrics.aligned(depth, maps.truth, offset) - maps.truth))
     top = float(np.nanpercentile(np.stack(errors), 98)) or 1.0
     figure, axes = _figure(3.2 * len(names), 3.2, ncols=len(names), squeeze=False)
@@ -49,7 +57,7 @@ def error_maps(job: Job, methods: Iterable[str], path: Path) -> Path:
 
 
 def error_against_time(records: Iterable[Record], path: Path) -> Path:
-    """MADE against seconds: a point for each cell, a colour for each method."""
+    """Draw MADE against seconds, with a point for each cell and a colour for each method; returns `path`."""
     figure, axis = _figure()
     groups: dict[str, list[tuple[float, float]]] = {}
     for record in records:
@@ -65,7 +73,7 @@ def error_against_time(records: Iterable[Record], path: Path) -> Path:
 
 
 def growth(records: Iterable[Record], path: Path) -> Path:
-    """Seconds and peak memory against pixels, with the exponent fitted for each method."""
+    """Draw seconds and peak memory against pixels, with the exponent fitted for each method; returns `path`."""
     done = [record for record in records if record["status"] == "ok"]
     figure, axes = _figure(10, 4.5, ncols=2)
     for axis, field, label in ((axes[0], "seconds", "seconds"), (axes[1], "peak_bytes", "peak memory, bytes")):
@@ -83,7 +91,7 @@ def growth(records: Iterable[Record], path: Path) -> Path:
 
 
 def fitted_exponent(x: np.ndarray, y: np.ndarray) -> float | None:
-    """p of y ∝ x^p by least squares on logarithms; None where x does not vary.
+    """Return p of y ∝ x^p, by least squares on logarithms; None if x does not vary.
 
     >>> round(fitted_exponent(np.array([1.0, 10.0, 100.0]), np.array([2.0, 40.0, 800.0])), 2)
     1.3
@@ -94,7 +102,10 @@ def fitted_exponent(x: np.ndarray, y: np.ndarray) -> float | None:
 
 
 def merging(record: Record, path: Path) -> Path:
-    """Components, least achievable and reached MADE at each level of merging; the record of a job with `trace`."""
+    """Draw components, least achievable and reached MADE at each level of merging.
+
+    The record is that of a job with `trace`. Returns `path`.
+    """
     m = [level["level"] for level in record["levels"]]
     figure, axis = _figure()
     axis.plot(m, [level["components"] for level in record["levels"]], "k.-", label="components")
@@ -109,7 +120,7 @@ def merging(record: Record, path: Path) -> Path:
 
 
 def draw_all(records: list[Record], out: Path) -> list[Path]:
-    """All plots that these records allow, as PNG files in `out`."""
+    """Draw all plots that these records allow, as PNG files in the folder `out`, and return their paths."""
     out.mkdir(parents=True, exist_ok=True)
     done = [record for record in records if record["status"] == "ok"]
     plans: list[tuple[bool, Callable[[], Path]]] = [

@@ -1,9 +1,7 @@
-"""The table of speed: how long a reconstruction takes, as a multiple of a fixed piece of work of the same size.
+"""The table of speed: how long a reconstruction takes, as a multiple of Y, a fixed piece of work of the same size.
 
-Machines differ and are busy; a ratio survives that better than seconds. The unit Y(h, w) is what a user in a hurry would
-run instead: a Frankot-Chellappa integration of a gradient field of that size, float64, on one core, the best of five in a
-process of its own. (In a process that has had large arrays before, the C library keeps their memory, and Y is a third
-less.) Of our own runs the best counts as well. The goals are this project's own.
+Machines differ and are often busy, and a ratio depends less on that than seconds do; see `quotientgraph.bench.yardstick`.
+Of several runs the best counts. The goals are this project's own.
 """
 
 from __future__ import annotations
@@ -11,57 +9,25 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .cases import Case
-from .measure import Job, Record
-from .tables import Entry, Table, in_diligent, register
+from .jobs import Job, Record
+from .tables import Entry, Table, in_diligent
+from .yardstick import yardstick
 
 _FIVE = ("bear", "buddha", "cat", "harvest", "goblet")
 _DILIGENT = {"angle": 3.5}
 _LARGE = {"angle": 2.0, "merge_every": 5, "max_iterations": 15}
 _SHAPES = ("512x608", "1024x1216", "2048x2432", "4096x4096")
 
-# goal in units of Y; bytes a pixel in brackets where memory has a goal too
-_GOALS = {"five objects, sum": 36.0, "bedroom": 30.0, "textured_room": 50.0, "occlusions 4096x4096": 30.0}
-_MEMORY_GOAL = 250.0
-_COLD_GOAL, _IMPORT_GOAL, _EXPONENT_GOAL = 12.0, 0.4, 1.1
-
-
-_YARDSTICK = """
-import sys, time
-import numpy as np
-from scipy import fft
-
-def integrated(p, q):
-    height, width = p.shape
-    u = 2j * np.pi * fft.fftfreq(width)
-    v = 2j * np.pi * fft.fftfreq(height)[:, None]
-    power = (u * u + v * v).real
-    power[0, 0] = 1.0
-    spectrum = (u * fft.fft2(p) + v * fft.fft2(q)) / power
-    spectrum[0, 0] = 0.0
-    return fft.ifft2(spectrum).real
-
-p, q = np.random.default_rng(0).standard_normal((2, *map(int, sys.argv[1:])))
-best = np.inf
-for _ in range(5):
-    began = time.perf_counter()
-    integrated(p, q)
-    best = min(best, time.perf_counter() - began)
-print(best)
-"""
-
-
-@cache
-def yardstick(height: int, width: int) -> float:
-    """Seconds of one Frankot-Chellappa integration of that size, best of five in a process of its own."""
-    command = [sys.executable, "-c", _YARDSTICK, str(height), str(width)]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+# Goals: times in units of Y, memory in bytes a pixel, starting in seconds, growth as an exponent.
+_GOALS = {"five objects, sum": 30.0, "bedroom": 15.0, "textured_room": 20.0, "occlusions 4096x4096": 12.0}
+_MEMORY_GOAL = 150.0
+_COLD_GOAL, _IMPORT_GOAL, _EXPONENT_GOAL = 10.0, 0.4, 1.05
 
 
 def _jobs(cases: list[Case]) -> list[Job]:
@@ -167,7 +133,11 @@ def _shape(record: Record) -> tuple[int, int]:
     return Case(**record["case"]).maps.normals.shape[:2]
 
 
-register(
-    "speed",
-    Table("Speed, two cores", _jobs, _entries, note="Y: one FFT integration of that size; best runs", draw=_draw),
+SPEED = Table(
+    "Speed, two cores",
+    _jobs,
+    _entries,
+    "Y: one FFT integration of that size; the best run counts.",
+    _draw,
+    needs_data=False,
 )

@@ -5,26 +5,26 @@ from __future__ import annotations
 from typing import Any
 
 from .cases import Case
-from .measure import Job, Record
-from .tables import Entry, Table, entry, facts, in_diligent, paper_job, register, solves
+from .jobs import Job, Record
+from .tables import Entry, Table, entry, in_diligent, paper_figures, paper_job, solves
 
 # Profile and large scenes --------------------------------------------------------------------------------------------
 
-# The library's own solvers: precision is not at stake here, and each method shall be as fast as it can.
+# These tables are about time, not precision, so each method uses the library's own solvers and is as fast as it can be.
 _LARGE: dict[str, Any] = {"max_iterations": solves(15), "solver": "auto"}
 _STAGES = ("graph", "components", "filling", "iteration 0", "iteration 1", "iteration 2", "convergence", "iterations")
 
 
 def _profile_jobs(cases: list[Case]) -> list[Job]:
-    large = {fact["scene"] for fact in facts("fig_large_scenes")}
-    small = {fact["scene"] for fact in facts("profile")} - large
+    large = {fact["scene"] for fact in paper_figures("fig_large_scenes")}
+    small = {fact["scene"] for fact in paper_figures("profile")} - large
     return [paper_job(case, solver="auto") for case in cases if case.name in small] + [
         paper_job(case, "2.0", merge_every=5, **_LARGE) for case in cases if case.name in large
     ]
 
 
 def _profile_entries(records: list[Record]) -> list[Entry]:
-    known = {(fact["scene"], fact["stage"]): float(fact["value"]) for fact in facts("profile")}
+    known = {(fact["scene"], fact["stage"]): float(fact["value"]) for fact in paper_figures("profile")}
     out = []
     for record in records:
         name = record["case"]["name"]
@@ -47,7 +47,7 @@ def _profile_entries(records: list[Record]) -> list[Entry]:
     return out
 
 
-register("profile", Table("Where the time goes", _profile_jobs, _profile_entries, "Paper: RTX 3080 laptop."))
+PROFILE = Table("Where the time goes", _profile_jobs, _profile_entries, "Paper: RTX 3080 laptop.")
 
 _LARGE_ROWS = {
     "components θ 2°, merging": ("components_merge", "2.0", "components", {"merge_every": 5, **_LARGE}),
@@ -59,7 +59,7 @@ _LARGE_ROWS = {
 
 
 def _large_jobs(cases: list[Case]) -> list[Job]:
-    known = {fact["scene"] for fact in facts("fig_large_scenes")}
+    known = {fact["scene"] for fact in paper_figures("fig_large_scenes")}
     chosen = [case for case in cases if case.name in known or not in_diligent(case)]
     jobs = [
         paper_job(case, theta, method, **settings)
@@ -70,7 +70,7 @@ def _large_jobs(cases: list[Case]) -> list[Job]:
 
 
 def _large_entries(records: list[Record]) -> list[Entry]:
-    known = {fact["scene"]: fact for fact in facts("fig_large_scenes")}
+    known = {fact["scene"]: fact for fact in paper_figures("fig_large_scenes")}
     fastest: dict[str, float] = {}
     out = []
     for record in records:
@@ -105,4 +105,4 @@ def _large_entries(records: list[Record]) -> list[Entry]:
     return out
 
 
-register("large", Table("Large scenes, T = 15", _large_jobs, _large_entries))
+LARGE = Table("Large scenes, T = 15", _large_jobs, _large_entries)

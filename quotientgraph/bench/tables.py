@@ -1,7 +1,8 @@
-"""What a table is: which jobs it needs, and its entries next to the paper's figures.
+"""What a table is: the jobs that it needs, and its entries next to the paper's figures.
 
-A table is two functions: from cases to jobs, and from records to `Entry` values. `TABLES` holds them by name; add your
-own with `register`. The paper's figures are facts in ``paper/*.csv``; its tables are in `errors` and `stages`.
+A table is two functions. One takes the cases at hand and returns the jobs to measure; the other takes the records of
+these jobs and returns `Entry` values. `quotientgraph.bench.catalogue` lists all tables by name. The figures that the
+paper prints are stored in ``paper/*.csv``.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from .cases import Case
-from .measure import Job, Record
+from .jobs import Job, Record
 from .papercg import NAME as PAPER_SOLVER
 
-# What all of the paper's experiments share unless they vary it.
-PAPER = {
+# The settings that all experiments of the paper share unless they vary them.
+_PAPER_SETTINGS = {
     "angle": 3.5,
     "connectivity": 8,
     "reweighting": "soft",
@@ -30,7 +31,7 @@ PAPER = {
     "energy_tol": 1e-3,
 }
 _METHODS = {"milano2025_D": "logdepth-d", "milano2025_ND": "logdepth"}
-# How near is near: absolute, or relative.
+# How far a figure may be from the paper's and still count as near: an absolute and a relative bound, the larger holds.
 NEAR = {
     "components": (0.03, 0.08),
     "pixel level": (0.05, 0.15),
@@ -42,18 +43,21 @@ NEAR = {
 
 @dataclass(frozen=True)
 class Entry:
-    """A number of a table: ours, and the paper's where it has one.
+    """One number of a table: ours, and the paper's if it has one.
 
     Attributes
     ----------
     quantity : str
-        What it is; each has its own block.
+        What the number measures; all entries of one quantity are printed as one block.
     row, column : str
+        Where in the block the number stands.
     ours, paper : float or None
     near : str or None
-        Key of `NEAR` that says how near ours should be; None where there is no point in comparing, as with seconds.
+        The key of `NEAR` that says how near ours should be. None if the two should not be compared, as for seconds.
     failed : str
-        Why there is no number of ours.
+        The reason why there is no number of ours, or how many of its parts failed.
+    spread : float, optional
+        The standard error of ours.
     """
 
     quantity: str
@@ -63,16 +67,16 @@ class Entry:
     paper: float | None = None
     near: str | None = None
     failed: str = ""
+    spread: float | None = None
 
     @property
     def within(self) -> bool | None:
-        """Whether ours is near the paper's; None where that is not asked."""
+        """Whether ours is near the paper's; None if the two are not compared."""
         if self.paper is None or self.near is None:
             return None
         if self.ours is None:
             return False
         absolute, relative = NEAR[self.near]
-        # The paper rounds: half a unit of its last digit is not a difference.
         return abs(self.ours - self.paper) <= max(absolute, relative * abs(self.paper)) + 1e-9
 
 
@@ -82,12 +86,17 @@ class Table:
 
     Attributes
     ----------
+    title : str
     jobs : callable
-        From the cases at hand to the jobs whose records it needs; cases it has no use for give none.
+        Takes the cases at hand and returns the jobs whose records the table needs. It ignores cases of no use to it.
     entries : callable
-        From those records to its entries.
+        Takes the records of those jobs and returns the entries of the table.
+    note : str
+        A sentence that is printed below the table.
     draw : callable, optional
-        Writes the plots that belong to it into a folder and returns their paths.
+        Takes the records and a folder, writes the plots that belong to the table, and returns their paths.
+    needs_data : bool
+        Whether the table is made from cases that the caller names; if not, it has cases of its own.
     """
 
     title: str
@@ -95,26 +104,34 @@ class Table:
     entries: Callable[[list[Record]], list[Entry]]
     note: str = ""
     draw: Callable[[list[Record], Path], list[Path]] | None = None
-
-
-TABLES: dict[str, Table] = {}
-
-
-def register(name: str, table: Table) -> None:
-    """Make a table available as ``--table NAME``."""
-    TABLES[name] = table
+    needs_data: bool = True
 
 
 @cache
-def facts(name: str) -> list[dict[str, str]]:
-    """Rows of one of the CSV files of the paper's figures."""
+def paper_figures(name: str) -> list[dict[str, str]]:
+    """Return the rows of one of the CSV files that hold the paper's figures.
+
+    >>> paper_figures("bini")[0]["object"]
+    'bear'
+    """
     text = resources.files(__package__).joinpath(f"paper/{name}.csv").read_text()
     return list(csv.DictReader(text.splitlines()))
 
 
 def paper_job(case: Case, theta: str = "3.5", method: str = "components", **settings: Any) -> Job:
-    """A job with the paper's settings; a theta of "None" or "N/A" means pixel level."""
-    merged: dict[str, Any] = {**PAPER, **settings}
+    """Return a job with the paper's settings.
+
+    Parameters
+    ----------
+    case : Case
+    theta : str
+        The angle θ_c as the paper's tables print it; "None" and "N/A" mean a method at pixel level.
+    method : str
+        The name of a peer in the paper's tables, or "components".
+    **settings
+        Settings that this experiment varies.
+    """
+    merged: dict[str, Any] = {**_PAPER_SETTINGS, **settings}
     merged["angle"] = None if theta in ("None", "N/A") else float(theta)
     method = _METHODS.get(method, "pixels" if theta == "None" else "components")
     if method in ("pixels", "components"):
@@ -133,19 +150,19 @@ def entry(
     paper: float | None = None,
     near: str | None = None,
 ) -> Entry:
-    """An entry from a field of a record."""
+    """Return the entry whose number of ours is one field of a record; parameters as in `Entry`."""
     return Entry(quantity, row, column, record.get(field), paper, near, record.get("error", ""))
 
 
 def in_diligent(case: Case) -> bool:
-    """Whether a case is one of the benchmark's nine objects, by its name."""
-    return case.name in {fact["object"] for fact in facts("table1_diligent")}
+    """Tell by its name whether a case is one of the nine objects of DiLiGenT."""
+    return case.name in {fact["object"] for fact in paper_figures("table1_diligent")}
 
 
 def solves(last: int) -> int:
-    """How many solves the paper's T stands for: its iterations are numbered from 0, so T = 5 is six of them.
+    """Return the number of solves that the paper's T stands for.
 
-    Buddha after T = 5 tells (0.15 mm in the paper; 0.20 after five solves, 0.14 after six). T = 150 is hardly ever
-    reached and stays 150.
+    The paper numbers its iterations from 0, so T = 5 means six solves. The error of buddha at T = 5 shows it: 0.15 mm in
+    the paper, 0.20 mm after five solves and 0.14 mm after six. T = 150 is hardly ever reached and stays 150.
     """
     return last if last >= 150 else last + 1

@@ -140,7 +140,7 @@ def _planar(normals, position, x, y, tail, head, central, at, limit, out):
         out[e] = jump if -limit < jump < limit else 0.0
 
 
-@kernel(parallel=True, parallel_from=2**19)
+@kernel(parallel=True, parallel_from=2**19, error_model="numpy")
 def _bini(normals, position, x, y, tail, head, central, out):
     """Write both jumps of each edge to `out` (2, n_edges). Assumes valid pixel numbers and positions inside x and y."""
     width = x.shape[1]

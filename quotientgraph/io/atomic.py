@@ -1,4 +1,4 @@
-"""Writes that either happen entirely or leave nothing behind."""
+"""Write files completely or not at all."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pathlib import Path
 
 
 class OutputError(OSError):
-    """A file that cannot be written; the message names it, the cause and what to do."""
+    """A file cannot be written. The message names the file, the cause and the remedy."""
 
 
 @contextlib.contextmanager
 def atomic(path: Path | str) -> Iterator[Path]:
-    """A temporary path beside `path` that takes its name when the block ends well.
+    """Give a temporary path beside `path`, which is renamed to `path` when the block ends without an exception.
 
-    The temporary file keeps the suffix, since some encoders look at it. It is removed on any exception,
-    Ctrl-C included. A full disk, missing rights or a missing folder become an `OutputError` of one line. A
-    symbolic link is written through; whatever is neither a file nor absent (a folder, a device) is refused.
+    The temporary file keeps the suffix, because some encoders look at it. It is removed on any exception, Ctrl-C
+    included. A full disk, missing rights or a missing folder become an `OutputError` of one line. If `path` is a
+    symbolic link, its target is replaced. If it is neither a file nor absent (a folder, a device), it is refused.
 
     >>> with atomic("/nowhere/z.npy") as part: pass
     Traceback (most recent call last):
@@ -33,7 +33,7 @@ def atomic(path: Path | str) -> Iterator[Path]:
         raise OutputError(f"{path}: the folder {path.parent} does not exist; create it first")
     part = target.with_name(f".{target.stem[:100]}.{secrets.token_hex(6)}.part{target.suffix}")
     try:
-        # Made here, not by the encoder: missing rights show before the work, and the umask is respected.
+        # The file is made here and not by the encoder, so that missing rights show before the work begins.
         with part.open("xb"):
             pass
         yield part
@@ -50,7 +50,7 @@ def atomic(path: Path | str) -> Iterator[Path]:
 def _remedy(error: OSError) -> str:
     import errno
 
-    # NumPy's fast path tells of a short write without a number: "2000 requested and 496 written".
+    # NumPy reports a short write without an error number: "2000 requested and 496 written".
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or str(error).endswith(" written"):
         return "free some space or write to another disk"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):

@@ -13,9 +13,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from laplacians.checked import solve_checked
+from laplacians import LaplacianSystem, Pattern, solve_checked
 from laplacians.core.arrays import to_device, to_host
-from laplacians.system import LaplacianSystem, Pattern
 
 from ..graph.quotient import Quotient
 from ..graph.selection import least_residual_edges
@@ -155,7 +154,7 @@ class Scales:
         terms = pair_terms(cut, self.shift, bilateral, outliers)
         weight = self.xp.maximum(terms[0], _LEAST_WEIGHT * float(terms[0].mean()))
         if self.ties is None:
-            system, start_energy = cut.pattern.system(weight, terms[1]), float(terms[2].sum())
+            system, start_energy = LaplacianSystem(cut.pattern, weight, terms[1]), float(terms[2].sum())
         else:
             unit = float(cut.gamma_squared.mean()) if bilateral else 1.0
             system, start_energy = self.ties.system(weight, terms[1], self.shift, not bilateral, unit), np.inf

@@ -8,7 +8,7 @@ from html import escape
 
 import numpy as np
 
-from .color import Scale, brief, ramp
+from .color import Scale, brief, color_ramp
 
 WIDTH, HEIGHT = 400, 250
 LEFT, RIGHT, TOP, BOTTOM = 58, 12, 12, 42
@@ -115,7 +115,7 @@ def bar_chart(name: str, seconds: dict[str, float]) -> str:
 def color_bar(name: str, scale: Scale, unit: str = "") -> str:
     """The ramp `name` with the values of `scale` underneath."""
     width, pad = 320, 14
-    table = ramp(name)
+    table = color_ramp(name)
     stops = "".join(
         f'<stop offset="{i / 12:.4f}" stop-color="#{bytes(table[round(i * 255 / 12)]).hex()}"/>' for i in range(13)
     )

@@ -59,7 +59,7 @@ def rgb_from_oklch(lightness: np.ndarray, chroma: np.ndarray, hue: np.ndarray) -
 
 
 @lru_cache
-def ramp(name: str) -> np.ndarray:
+def color_ramp(name: str) -> np.ndarray:
     """(256, 3) uint8 colours of a ramp, read-only: "depth" (near is light), "residual" or "confidence"."""
     t = np.linspace(0, 1, 256)
     # Cubics through the knots in the mean: a kink would show as a false contour.
@@ -155,4 +155,4 @@ def brief(value: float) -> str:
 def colorize(values: np.ndarray, scale: Scale, name: str) -> np.ndarray:
     """(H, W, 3) uint8 colours of an image of values; NaN gets the colour of the low end."""
     place = np.nan_to_num(scale(values), nan=0.0)
-    return ramp(name)[np.round(255 * place).astype(np.uint8)]
+    return color_ramp(name)[np.round(255 * place).astype(np.uint8)]

@@ -52,7 +52,7 @@ def verdict(result: Reconstruction) -> str:
     return f"Stopped after {times} before convergence; the depth may still improve with more iterations."
 
 
-def facts(result: Reconstruction) -> list[tuple[str, str]]:
+def fact_rows(result: Reconstruction) -> list[tuple[str, str]]:
     """Everything for the table, as (name, value)."""
     source = result.graph.pixels.map
     height, width = result.depth.shape

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import pictures as pic
-from .color import Scale, label_colors, ramp
+from .color import Scale, color_ramp, label_colors
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,7 +62,7 @@ def _mapped(figure: Figure, axis: Any, values: np.ndarray, scale: Scale, name: s
     from matplotlib.colors import ListedColormap, LogNorm, Normalize
 
     norm = (LogNorm if scale.log else Normalize)(scale.low, scale.high, clip=True)
-    colors = ListedColormap(ramp(name) / 255.0).with_extremes(bad="none")
+    colors = ListedColormap(color_ramp(name) / 255.0).with_extremes(bad="none")
     if scale.log:
         values = np.maximum(values, scale.low)  # NaN stays
     shown = axis.imshow(np.ma.masked_invalid(values), norm=norm, cmap=colors, extent=extent)

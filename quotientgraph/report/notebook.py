@@ -17,7 +17,7 @@ from .pictures import overview_picture
 if TYPE_CHECKING:
     from ..result import Reconstruction
 
-MAX_SIDE = 720
+_MAX_SIDE = 720
 
 
 class Fragment(str):
@@ -33,7 +33,7 @@ def html_fragment(result: Reconstruction) -> str:
     """A small static summary for `_repr_html_`: one picture, a few numbers, the warnings; no script."""
     rgb = overview_picture(result)
     overview = Picture("overview", "", "", rgb, np.ones(rgb.shape[:2], dtype=bool), "")
-    uri = png_uri(shrink(overview, math.ceil(max(rgb.shape) / MAX_SIDE))[..., :3])
+    uri = png_uri(shrink(overview, math.ceil(max(rgb.shape) / _MAX_SIDE))[..., :3])
     cells = "".join(
         '<div style="margin-right:2.2em"><div style="opacity:.65;font-size:.85em">'
         f"{escape(k)}</div><div>{escape(v)}</div></div>"

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..io.atomic import atomic
 from .charts import bar_chart, clock, line_chart
-from .color import brief, ramp
-from .facts import facts, headline, verdict
+from .color import brief, color_ramp
+from .facts import fact_rows, headline, verdict
 from .gallery import Picture, encode, figure_html, gallery, png_uri
 from .pictures import crop_of
 from .viewer_mesh import grid_mesh, pack
@@ -53,19 +54,19 @@ def write_report(
     """
     path = Path(path)
     text = report_html(result, title=path.stem if title is None else title, image=image, about=about)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    with atomic(path) as part:
         part.write_text(text, encoding="utf-8")
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
     return path
 
 
 def report_html(
     result: Reconstruction, *, title: str, image: np.ndarray | None = None, about: Mapping[str, str] | None = None
 ) -> str:
-    """The text of the report."""
+    """Return the text of the report; parameters as in `write_report`.
+
+    A file name that is not valid UTF-8 reaches Python with lone surrogates in it, which no file can hold. Each of them
+    becomes a question mark.
+    """
     crop = crop_of(result)
     shown = gallery(result, crop, image)
     coded = encode(shown)
@@ -98,9 +99,14 @@ def report_html(
         *(f"<script>{s}</script>" for s in scripts),
         "</body></html>\n",
     ]
-    return "".join(parts)
+    return "".join(parts).encode("utf-8", "replace").decode("utf-8")
 
 
+_JUMP = 3.0  # from this factor on, a rise of the energy is explained
+_ENERGY_NOTE = (
+    "The energy of an iteration is measured with the weights of that iteration. It therefore jumps where other weights "
+    "take over and where the optimisation begins again from another start; it is comparable only in between."
+)
 _LEVELS_NOTE = "Pixels of one colour move together. A merged component keeps the colour of its largest part."
 
 
@@ -167,7 +173,7 @@ def _surface(result: Reconstruction, crop: tuple[slice, slice], shown: list[Pict
         '<button id="view-whole" type="button" hidden>Full screen</button></div></div>'
         '<p class="note">Drag to turn, shift-drag or two fingers to move, pinch or click and scroll to zoom, '
         f"double-click to reset. {said}</p>"
-        f'<img id="ramp-image" src="{png_uri(ramp("depth")[None])}" alt="" hidden>'
+        f'<img id="ramp-image" src="{png_uri(color_ramp("depth")[None])}" alt="" hidden>'
         f'<script type="text/plain" id="mesh">{data}</script>'
     )
     return _section("surface", "Surface", body)
@@ -202,7 +208,9 @@ def _convergence(result: Reconstruction) -> str:
         marks=marks,
         counts=True,
     )
-    note = "Dashed lines are merges; each starts a new level." if marks else ""
+    notes = ["Dashed lines are merges; each starts a new level."] if marks else []
+    if any(b.energy > _JUMP * a.energy > 0 for a, b in pairwise(steps) if a.energy and b.energy):
+        notes.append(_ENERGY_NOTE)
     seconds = {str(k): float(v) for k, v in result.seconds.items()}
     return _section(
         "convergence",
@@ -211,7 +219,7 @@ def _convergence(result: Reconstruction) -> str:
         f'<figure id="count"><h3>Components</h3>{count}</figure>'
         f'<figure id="time"><h3>Time per stage</h3>{bar_chart("time", seconds)}</figure></div>'
         f"{_history(steps)}",
-        note,
+        " ".join(notes),
     )
 
 
@@ -237,6 +245,6 @@ def _energy(energy: float | None) -> str:
 
 
 def _facts(result: Reconstruction, about: Mapping[str, str]) -> str:
-    known = [*about.items(), *facts(result)]
+    known = [*about.items(), *fact_rows(result)]
     rows = "".join(f'<tr><th scope="row">{escape(k)}<td>{escape(v)}' for k, v in known)
     return f'<table class="facts"><tbody>{rows}</table>'

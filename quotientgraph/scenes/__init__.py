@@ -6,21 +6,26 @@
 ((64, 80, 3), True)
 """
 
+from .drawn import KINDS, SPLITS, cases, random
 from .places import boxes, islands, occlusions, room, spheres, stairs, textured_room
 from .scene import SCENES, Scene, make, names
 from .surfaces import bumps, plane, ramp, sphere, step, torus, tube
 
 __all__ = [
+    "KINDS",
     "SCENES",
+    "SPLITS",
     "Scene",
     "boxes",
     "bumps",
+    "cases",
     "islands",
     "make",
     "names",
     "occlusions",
     "plane",
     "ramp",
+    "random",
     "room",
     "sphere",
     "spheres",

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..geometry.camera import Camera, Orthographic, Pinhole, as_camera
-from .solids import Array, Solid, along
+from .solids import Array, Solid, along, turned
 
 FOV = 50.0
 _TILE = 192
@@ -66,13 +66,14 @@ class Solids(Model):
     """Solids in a world whose z points up, looked at from `eye` towards `target`.
 
     `texture` maps world points (3, ...) to a displacement in depth and its gradient (3, ...). It belongs to
-    space, not to a face, so faces that touch still touch.
+    space, not to a face, so faces that touch still touch. `roll` turns the camera about its axis, in degrees.
     """
 
     solids: Sequence[Solid]
     eye: tuple[float, float, float]
     target: tuple[float, float, float]
     texture: Callable[[Array], tuple[Array, Array]] | None = None
+    roll: float = 0.0
 
     @property
     def distance(self) -> float:  # type: ignore[override]
@@ -83,7 +84,8 @@ class Solids(Model):
         forward = np.subtract(self.target, self.eye) / self.distance
         right = np.cross(forward, [0.0, 0.0, 1.0])
         right /= np.linalg.norm(right)
-        return np.stack([right, np.cross(forward, right), forward])
+        upright = np.stack([right, np.cross(forward, right), forward])
+        return turned(self.roll) @ upright if self.roll else upright
 
     def tile(self, x: Array, y: Array, view: View) -> tuple[Array, Array]:
         axes = self._axes()
@@ -144,10 +146,13 @@ def _within_reach(solids: Sequence[Solid], o: Array, d: Array, forward: Array) -
 
 
 def render(
-    model: Model, shape: tuple[int, int], camera: str | Camera, fov: float
+    model: Model, shape: tuple[int, int], camera: str | Camera, fov: float, tile: int = _TILE
 ) -> tuple[Array, Array, Array, Camera]:
-    """Normals (H, W, 3), mask, depth and the camera of a model; see `make` for the arguments."""
-    shape = _checked_shape(shape)
+    """Normals (H, W, 3), mask, depth and the camera of a model; see `make` for the arguments.
+
+    Tiles of `tile` pixels a side are worked on one by one; small ones pay when there are many small solids.
+    """
+    shape = checked_shape(shape)
     if not 1 <= fov <= 150:
         raise ValueError(f"fov={fov} must lie between 1 and 150 degrees")
     view = View(central=True, retreat=float(_HALF / np.tan(np.radians(fov / 2))))
@@ -170,7 +175,7 @@ def render(
     depth, normals, mask = np.empty(shape), np.empty((*shape, 3)), np.empty(shape, dtype=bool)
 
     def fill(corner: tuple[int, int]) -> None:
-        at = tuple(slice(c, c + _TILE) for c in corner)
+        at = tuple(slice(c, c + tile) for c in corner)
         with np.errstate(all="ignore"):  # rays that miss compute nonsense, which the mask leaves out
             z, n = model.tile(x[at], y[at], view)
             n = n / np.sqrt(along(n, n))
@@ -180,13 +185,14 @@ def render(
         normals[at] = np.moveaxis(np.where(seen, n, np.nan), 0, -1)
         mask[at] = seen
 
-    corners = [(v, u) for v in range(0, shape[0], _TILE) for u in range(0, shape[1], _TILE)]
+    corners = [(v, u) for v in range(0, shape[0], tile) for u in range(0, shape[1], tile)]
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         list(pool.map(fill, corners))
     return normals, mask, depth, camera
 
 
-def _checked_shape(shape: tuple[int, int]) -> tuple[int, int]:
+def checked_shape(shape: tuple[int, int]) -> tuple[int, int]:
+    """The shape as two integers; an error that names it if it is not the shape of an image."""
     try:
         height, width = (int(n) for n in shape)
     except (TypeError, ValueError):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from scipy.ndimage import gaussian_filter
 
 from ..geometry.camera import Camera
 from .render import FOV, Model, render
@@ -82,8 +83,89 @@ class Scene:
             coarse[rows] = read / np.linalg.norm(read, axis=-1, keepdims=True)
         return replace(self, normals=coarse, description=f"{self.description}; normals kept in {bits} bits")
 
+    def with_bias(self, degrees: float = 3.0, seed: int = 0) -> Scene:
+        """Normals turned by a smooth field that changes slowly over the image, as networks turn them.
+
+        Parameters
+        ----------
+        degrees : float
+            Root mean square, over the mask, of the angle by which normals are turned.
+        seed : int
+
+        Returns
+        -------
+        Scene
+            Mask and depth stay those of the exact surface.
+
+        Examples
+        --------
+        >>> scene = make("plane", shape=(40, 50))
+        >>> turned = np.arccos((scene.normals * scene.with_bias(3).normals).sum(axis=-1))
+        >>> round(float(np.degrees(np.sqrt(np.mean(turned**2)))), 6)
+        3.0
+        """
+        if not (np.isfinite(degrees) and degrees >= 0):
+            raise ValueError(f"degrees={degrees} must be an angle of at least 0 degrees")
+        random = np.random.default_rng(seed)
+        towards = np.stack([_waves(self.shape, random) for _ in range(3)], axis=-1)
+        n = self.normals
+        tangent = towards - (towards * n).sum(axis=-1, keepdims=True) * n
+        size = np.linalg.norm(tangent, axis=-1, keepdims=True)
+        angle = size * (np.radians(degrees) / np.sqrt(np.mean(size[self.mask] ** 2)))
+        with np.errstate(invalid="ignore"):
+            biased = np.cos(angle) * n + np.sin(angle) * np.where(size > 0, tangent / size, 0)
+        return replace(self, normals=biased, description=f"{self.description}; bias of {degrees:g}°, seed {seed}")
+
+    def coarse_depth(self, seed: int = 0, blur: float = 4.0, bend: float = 0.05, noise: float = 0.02) -> np.ndarray:
+        """A depth map such as a network or stereo gives: blurred, bent, noisy and of unknown scale.
+
+        Parameters
+        ----------
+        seed : int
+        blur : float
+            Standard deviation, in pixels, of the Gaussian with which the depth is averaged over the mask.
+        bend : float
+            Largest size of a relative error that changes slowly over the image.
+        noise : float
+            Standard deviation of the relative error of each pixel.
+
+        Returns
+        -------
+        (H, W) float64
+            NaN outside the mask. All depths are multiplied by one unknown factor between 1/2 and 2.
+
+        Examples
+        --------
+        >>> scene = make("spheres", shape=(60, 80))
+        >>> ratio = (scene.coarse_depth() / scene.depth)[scene.mask]
+        >>> bool(0.02 < np.std(np.log(ratio)) < 0.1)
+        True
+        """
+        for name, value in (("blur", blur), ("bend", bend), ("noise", noise)):
+            if not (np.isfinite(value) and value >= 0):
+                raise ValueError(f"{name}={value} must be a number of at least 0")
+        random = np.random.default_rng(seed)
+        scale = 2.0 ** random.uniform(-1, 1)
+        slow, fast = _waves(self.shape, random), random.normal(size=self.shape)
+        slow /= np.abs(slow).max()
+        valid = self.mask.astype(np.float64)
+        total = gaussian_filter(np.where(self.mask, self.depth, 0.0), blur, mode="constant")
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = total / gaussian_filter(valid, blur, mode="constant")
+        return np.where(self.mask, scale * mean * (1 + bend * slow) * (1 + noise * fast), np.nan)
+
     def _bands(self) -> list[slice]:
         return [slice(v, v + _ROWS) for v in range(0, self.shape[0], _ROWS)]
+
+
+def _waves(shape: tuple[int, int], random: np.random.Generator) -> np.ndarray:
+    """A sum of six random waves, each at least 2/3 as long as the longer side of the image."""
+    v, u = (np.arange(n) / max(shape) for n in shape)
+    total = np.zeros(shape)
+    for _ in range(6):
+        turn, cycles, phase = random.uniform((0, 0.3, 0), (2 * np.pi, 1.5, 2 * np.pi))
+        total += np.cos(2 * np.pi * cycles * (np.cos(turn) * u + np.sin(turn) * v[:, None]) + phase)
+    return total
 
 
 SCENES: dict[str, Callable[..., Scene]] = {}

@@ -7,7 +7,8 @@ unit normal.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 
@@ -39,6 +40,36 @@ class Solid:
     def normal(self, o: Array, d: Array, s: Array) -> Array:
         raise NotImplementedError
 
+    def moved(self, turn: Array, shift: Array) -> Self:
+        """The same solid after the rotation `turn` about the origin and then the translation `shift`."""
+        changes: dict[str, Any] = {"centre": tuple(turn @ self.centre + shift)}
+        if hasattr(self, "rotation"):
+            changes["rotation"] = turn @ self.rotation
+        return replace(self, **changes)  # type: ignore[type-var]
+
+
+class Convex(Solid):
+    """A convex solid: each ray is inside it between two crossings, so it can be hollowed out and carved."""
+
+    def span(self, o: Array, d: Array) -> tuple[Array, Array]:
+        """Where each ray enters and leaves the solid; a ray that misses it has enter ≥ leave or NaN."""
+        raise NotImplementedError
+
+    def within(self, p: Array) -> Array:
+        """How far inside the solid points (3, ...) are, measured to its nearest face; negative outside."""
+        raise NotImplementedError
+
+    def outward(self, p: Array) -> Array:
+        """Unit normals at points (3, ...) of the surface."""
+        raise NotImplementedError
+
+    def distance(self, o: Array, d: Array) -> Array:
+        enter, leave = self.span(o, d)
+        return _forward(enter, enter < leave)
+
+    def normal(self, o: Array, d: Array, s: Array) -> Array:
+        return self.outward(o + s * d)
+
 
 @dataclass(frozen=True)
 class Plane(Solid):
@@ -56,27 +87,34 @@ class Plane(Solid):
     def normal(self, o: Array, d: Array, s: Array) -> Array:
         return np.broadcast_to(_column(self.up, d) / np.linalg.norm(self.up), (3, *s.shape))
 
+    def moved(self, turn: Array, shift: Array) -> Self:
+        return replace(self, centre=tuple(turn @ self.centre + shift), up=tuple(turn @ self.up))
+
 
 @dataclass(frozen=True)
-class Ball(Solid):
+class Ball(Convex):
     centre: tuple[float, float, float]
     radius: float
 
-    def distance(self, o: Array, d: Array) -> Array:
+    def span(self, o: Array, d: Array) -> tuple[Array, Array]:
         # By the point of the ray nearest to the centre: no cancellation when the ball is far away.
         to = _column(self.centre, d) - o
         squared = along(d, d)
         middle = along(to, d) / squared
         missed = middle * d - to
-        room = self.radius**2 - along(missed, missed)
-        return _forward(middle - np.sqrt(np.maximum(room, 0) / squared), room > 0)
+        half = np.sqrt(np.maximum(self.radius**2 - along(missed, missed), 0) / squared)
+        return middle - half, middle + half
 
-    def normal(self, o: Array, d: Array, s: Array) -> Array:
-        return (o + s * d - _column(self.centre, d)) / self.radius
+    def within(self, p: Array) -> Array:
+        p = p - _column(self.centre, p)
+        return self.radius - np.sqrt(along(p, p))
+
+    def outward(self, p: Array) -> Array:
+        return (p - _column(self.centre, p)) / self.radius
 
 
 @dataclass(frozen=True)
-class Box(Solid):
+class Box(Convex):
     """A box with edges of length `size`, turned by `rotation`; `inside` makes it a room, seen from within."""
 
     centre: tuple[float, float, float]
@@ -95,9 +133,21 @@ class Box(Solid):
         reach = np.copysign(_column(self.size, d) / 2, q)
         return (p - reach) / q, (p + reach) / q, q
 
-    def distance(self, o: Array, d: Array) -> Array:
+    def span(self, o: Array, d: Array) -> tuple[Array, Array]:
         enter, leave, _ = self._crossings(o, d)
-        first, last = enter.max(axis=0), leave.min(axis=0)
+        return enter.max(axis=0), leave.min(axis=0)
+
+    def within(self, p: Array) -> Array:
+        local = np.tensordot(self.rotation.T, p - _column(self.centre, p), 1)
+        return (_column(self.size, p) / 2 - np.abs(local)).min(axis=0)
+
+    def outward(self, p: Array) -> Array:
+        local = np.tensordot(self.rotation.T, p - _column(self.centre, p), 1)
+        axis = np.argmin(_column(self.size, p) / 2 - np.abs(local), axis=0)
+        return self.rotation[:, axis] * np.sign(np.take_along_axis(local, axis[None], axis=0)[0])
+
+    def distance(self, o: Array, d: Array) -> Array:
+        first, last = self.span(o, d)
         return _forward(last if self.inside else first, first < last)
 
     def normal(self, o: Array, d: Array, s: Array) -> Array:

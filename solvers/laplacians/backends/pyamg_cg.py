@@ -2,7 +2,7 @@
 
 A hierarchy is kept with its pattern and used for the following systems too, whose weights differ. It is allowed
 `patience` times the iterations that it took when it was new; if they do not suffice, a new one is set up from the
-weights at hand and goes on from the x reached.
+weights at hand, and the iteration goes on from the x that was reached.
 """
 
 from __future__ import annotations
@@ -12,25 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from ..core.stopping import IterativeOptions
-from ..system import LaplacianSystem, Solution
-from .scipy_cg import conjugate_gradients
-
-INSTALL = 'pip install "quotientgraph[amg]"'
-
-
-def status() -> tuple[str | None, str]:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return None, version("pyamg")
-    except PackageNotFoundError:
-        return f"PyAMG is not installed; install it with: {INSTALL}", ""
+from ..solution import Solution
+from ..system import LaplacianSystem
+from .iterative import Iterative, iterate
+from .scipy_cg import scipy_corrector
 
 
 @dataclass(frozen=True)
-class PyamgCG(IterativeOptions):
-    """CG with a smoothed-aggregation preconditioner.
+class PyamgCG(Iterative):
+    """CG with a smoothed-aggregation preconditioner; ``pip install "quotientgraph[amg]"``.
 
     Attributes
     ----------
@@ -52,20 +42,21 @@ class PyamgCG(IterativeOptions):
             raise ValueError(f"patience={self.patience} must be at least 1")
 
     def solve(self, system: LaplacianSystem) -> Solution:
+        """Solve a system to a relative residual of `rtol`, with the hierarchy of an earlier system if that suffices."""
         if system.settled:
             return system.nothing()
-        x, iterations, residual = np.zeros(system.n), 0, 1.0
+        x, iterations, residual, more = None, 0, 1.0, 0
         kept = system.pattern.memo.get(self._key)
         if kept is not None:
             preconditioner, when_new = kept
             limit = min(self.maxiter, int(self.patience * when_new) + 1)
-            x, iterations, residual = conjugate_gradients(system, x, preconditioner, self.rtol, limit)
+            x, iterations, residual = iterate(system, scipy_corrector(system, preconditioner), self.rtol, limit)
         if residual > self.rtol and iterations < self.maxiter:
             preconditioner = self._hierarchy(system)
-            x, more, residual = conjugate_gradients(system, x, preconditioner, self.rtol, self.maxiter - iterations)
+            correct = scipy_corrector(system, preconditioner)
+            x, more, residual = iterate(system, correct, self.rtol, self.maxiter - iterations, x)
             system.pattern.memo[self._key] = preconditioner, more
-            iterations += more
-        return Solution(system.centred(x), residual <= self.rtol, iterations, residual)
+        return self.finished(system, x, iterations + more, residual)
 
     @property
     def _key(self) -> str:

@@ -1,4 +1,4 @@
-"""Tables as text for a terminal, as Markdown, CSV and JSON."""
+"""Tables as text: for a terminal, as Markdown, and as CSV."""
 
 from __future__ import annotations
 
@@ -12,7 +12,28 @@ _GREEN, _RED, _DIM, _BOLD, _OFF = "\x1b[32m", "\x1b[31m", "\x1b[2m", "\x1b[1m", 
 
 
 def grid(entries: Iterable[Entry], colour: bool = False, markdown: bool = False) -> str:
-    """Entries as blocks, one for each quantity: ours, the paper's in brackets, and the difference, coloured."""
+    """Return entries as blocks of text, one for each quantity.
+
+    Parameters
+    ----------
+    entries : iterable of Entry
+    colour : bool
+        Whether to use the colours of a terminal; the difference from the paper's figure is then shown too.
+    markdown : bool
+        Whether to write Markdown tables.
+
+    Returns
+    -------
+    str
+        A cell holds our figure, its spread if it has one, and the paper's figure in brackets.
+
+    Examples
+    --------
+    >>> print(grid([Entry("seconds", "fft", "bear", 0.25)]))
+    seconds   bear
+    ───────  ─────
+    fft      0.250
+    """
     blocks: dict[str, list[Entry]] = {}
     for entry in entries:
         blocks.setdefault(entry.quantity, []).append(entry)
@@ -27,7 +48,7 @@ def grid(entries: Iterable[Entry], colour: bool = False, markdown: bool = False)
 
 
 def summary(entries: Iterable[Entry]) -> str:
-    """How many cells are near the paper's, kind by kind, and the list of those that are not."""
+    """Return how many cells are near the paper's, for each kind of comparison, and the list of those that are not."""
     asked = [entry for entry in entries if entry.within is not None]
     lines = []
     for kind in dict.fromkeys(entry.near for entry in asked):
@@ -38,25 +59,29 @@ def summary(entries: Iterable[Entry]) -> str:
         lines.append(f"{kind}: {near} of {len(group)} cells ({near / len(group):.0%}) within {bound} of the paper")
     for entry in asked:
         if not entry.within:
-            ours = "failed: " + entry.failed if entry.ours is None else number(entry.ours)
+            ours = "failed: " + entry.failed if entry.ours is None else short_number(entry.ours)
             where = f"{entry.quantity}: {entry.row}, {entry.column}"
-            lines.append(f"  miss: {where}: {ours} against {number(entry.paper)}")
+            lines.append(f"  miss: {where}: {ours} against {short_number(entry.paper)}")
     return "\n".join(lines)
 
 
 def to_csv(entries: Iterable[Entry]) -> str:
-    """One line for each entry."""
+    """Return entries as CSV, one line for each."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["quantity", "row", "column", "ours", "paper", "difference", "within", "failed"])
+    writer.writerow(["quantity", "row", "column", "ours", "paper", "difference", "within", "failed", "spread"])
     for e in entries:
         difference = "" if e.ours is None or e.paper is None else e.ours - e.paper
-        writer.writerow([e.quantity, e.row, e.column, e.ours, e.paper, difference, e.within, e.failed])
+        writer.writerow([e.quantity, e.row, e.column, e.ours, e.paper, difference, e.within, e.failed, e.spread])
     return out.getvalue()
 
 
-def number(value: float | bool | str | None) -> str:
-    """Three digits after the point for small numbers, none for large ones."""
+def short_number(value: float | bool | str | None) -> str:
+    """Return a number with about three digits, however small it is.
+
+    >>> [short_number(x) for x in (0.25, 0.00123, 12.345, 1234.5, 3, True, None)]
+    ['0.250', '0.00123', '12.3', '1234.5', '3', 'yes', '–']
+    """
     if value is None:
         return "–"
     if isinstance(value, str):
@@ -65,11 +90,13 @@ def number(value: float | bool | str | None) -> str:
         return "yes" if value else "no"
     if isinstance(value, int) or (value == int(value) and abs(value) >= 10):
         return f"{int(value)}"
+    if 0 < abs(value) < 0.01:
+        return f"{value:.3g}"
     return f"{value:.3f}" if abs(value) < 10 else f"{value:.1f}"
 
 
 def text_table(head: list[str], body: list[list[str]], markdown: bool = False, colour: bool = False) -> str:
-    """Columns of equal width, the first to the left and the others to the right."""
+    """Return a table with columns of equal width, the first aligned to the left and the others to the right."""
     width = [max(_length(row[i]) for row in [head, *body]) for i in range(len(head))]
     lines = []
     for k, row in enumerate([head, *body]):
@@ -87,7 +114,11 @@ def _cell(entry: Entry | None, colour: bool, markdown: bool) -> str:
         return ""
     if entry.ours is None:
         return f"{_RED}failed{_OFF}" if colour and entry.failed else "failed" if entry.failed else "–"
-    text = number(entry.ours)
+    text = short_number(entry.ours)
+    if entry.spread is not None:
+        text = f"{_two_digits(entry.ours)} ± {_two_digits(entry.spread)}"
+    if entry.failed:
+        text += f" ({entry.failed})"
     if entry.paper is None:
         return text
     paper = f"{entry.paper:g}"
@@ -99,6 +130,10 @@ def _cell(entry: Entry | None, colour: bool, markdown: bool) -> str:
         return f"{text} {_DIM}({paper}){_OFF} {_GREEN if entry.within else _RED}{difference}{_OFF}"
     mark = "" if entry.within else ("**" if markdown else "!")
     return f"{mark}{text}{mark if markdown else ''} ({paper})"
+
+
+def _two_digits(value: float) -> str:
+    return f"{value:.1f}" if abs(value) >= 9.95 else f"{value:.2f}"
 
 
 def _length(text: str) -> int:

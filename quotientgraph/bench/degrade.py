@@ -1,0 +1,53 @@
+"""Normal maps as they come in practice: stored in few bits, noisy, or off by a smooth error, as networks make it.
+
+A degradation is a short text, so that it can stand in the name of a case and in the journal: ``""`` for exact normals,
+``"bits=8"``, ``"noise=1"`` (degrees) or ``"bias=3"`` (degrees).
+"""
+
+from __future__ import annotations
+
+from ..scenes import Scene
+
+# What the table of unseen scenes goes through, under the names that it prints.
+DEGRADATIONS: dict[str, str] = {
+    "clean": "",
+    "8 bit": "bits=8",
+    "0.5°": "noise=0.5",
+    "1°": "noise=1",
+    "2°": "noise=2",
+    "bias 3°": "bias=3",
+}
+
+
+def degraded(scene: Scene, degradation: str, seed: int = 0) -> Scene:
+    """Return a scene with worse normals; depth, mask and camera stay as they are.
+
+    Parameters
+    ----------
+    scene : Scene
+    degradation : str
+        "", "bits=N", "noise=DEGREES" or "bias=DEGREES".
+    seed : int
+        Chooses the noise or the smooth error.
+
+    Returns
+    -------
+    Scene
+
+    Examples
+    --------
+    >>> from quotientgraph import scenes
+    >>> plane = scenes.make("plane", shape=(8, 9))
+    >>> degraded(plane, "noise=1").depth is plane.depth
+    True
+    """
+    if not degradation:
+        return scene
+    name, _, amount = degradation.partition("=")
+    if name == "bits":
+        return scene.quantised(int(amount))
+    if name == "noise":
+        return scene.with_noise(float(amount), seed)
+    if name == "bias":
+        return scene.with_bias(float(amount), seed)
+    raise ValueError(f"degradation={degradation!r} is not known; use bits=N, noise=DEGREES or bias=DEGREES")
