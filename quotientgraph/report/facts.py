@@ -23,13 +23,13 @@ _DROPPED = {
 
 
 def n_components(result: Reconstruction) -> tuple[int, int]:
-    """Components of the first and of the last level."""
+    """Return the numbers of components of the first and of the last level."""
     levels = list(result.levels) or [result.graph]
     return int(levels[0].n_components), int(levels[-1].n_components)
 
 
 def headline(result: Reconstruction) -> list[tuple[str, str]]:
-    """The few numbers that everybody wants, as (name, value)."""
+    """Return the few numbers that everybody wants, as pairs of name and value."""
     height, width = result.depth.shape
     first, last = n_components(result)
     return [
@@ -42,7 +42,7 @@ def headline(result: Reconstruction) -> list[tuple[str, str]]:
 
 
 def verdict(result: Reconstruction) -> str:
-    """One sentence on convergence."""
+    """Return one sentence on convergence."""
     n = len(result.history)
     if n == 0:
         return "No iteration was run."
@@ -53,7 +53,7 @@ def verdict(result: Reconstruction) -> str:
 
 
 def fact_rows(result: Reconstruction) -> list[tuple[str, str]]:
-    """Everything for the table, as (name, value)."""
+    """Return all rows of the table of facts, as pairs of name and value."""
     source = result.graph.pixels.map
     height, width = result.depth.shape
     finite = result.depth[np.isfinite(result.depth)]
@@ -82,7 +82,7 @@ def fact_rows(result: Reconstruction) -> list[tuple[str, str]]:
 
 
 def versions() -> str:
-    """Versions of this package and of what computes for it."""
+    """Return the versions of this package and of the packages that it computes with."""
     from .. import __version__
 
     found = [f"quotientgraph {__version__}"]
