@@ -9,18 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..geometry.normals import LEFT_OUT
 from .charts import clock
 from .color import brief
 
 if TYPE_CHECKING:
     from ..result import Reconstruction
-
-_DROPPED = {
-    "no_normal": "without a normal",
-    "no_ray": "without a ray",
-    "faces_away": "facing away from the camera",
-}
-
 
 def n_components(result: Reconstruction) -> tuple[int, int]:
     """Return the numbers of components of the first and of the last level."""
@@ -60,7 +54,7 @@ def fact_rows(result: Reconstruction) -> list[tuple[str, str]]:
     share = 100 * finite.size / max(1, height * width)
     first, last = n_components(result)
     counts = getattr(source, "dropped", {}).items()
-    dropped = [f"{brief(n)} {_DROPPED.get(why, why)}" for why, n in counts if n]
+    dropped = [f"{brief(n)} {LEFT_OUT.get(why, why)}" for why, n in counts if n]
     energies = [s.energy for s in result.history if s.energy is not None and np.isfinite(s.energy)]
     camera = re.sub(r"\d+\.\d{3,}", lambda m: f"{float(m[0]):.7g}", str(source.camera))
     rows = [
