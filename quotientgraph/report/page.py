@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..io.atomic import atomic
 from .charts import bar_chart, clock, line_chart
 from .color import brief, ramp
 from .facts import facts, headline, verdict
@@ -53,12 +54,8 @@ def write_report(
     """
     path = Path(path)
     text = report_html(result, title=path.stem if title is None else title, image=image, about=about)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    with atomic(path) as part:
         part.write_text(text, encoding="utf-8")
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
     return path
 
 
