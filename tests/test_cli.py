@@ -120,6 +120,7 @@ def test_no_command_prints_help(capsys):
         (["integrate", "x.png", "--format", "none", "--mesh", "none"], "nothing to write"),
         (["integrate", "x.png", "--preset", "magic"], "--preset: 'magic' is not known; use one of best, paper"),
         (["integrate", "x.png", "--anchor", "1,2"], "is not U,V,DEPTH"),
+        (["integrate", "x.png", "--anchor", "1,2,inf"], "is not U,V,DEPTH"),
         (["integrate", "x.png", "--prior-weight", "2"], "no --depth-prior"),
         (["demo", "--scene", "moon"], "'moon' is not a scene; use one of boxes"),
         (["solvers", "--solver", "magic", "--bench", "x.npz"], "'magic' cannot be used here; use one of auto"),
@@ -140,7 +141,7 @@ def test_demo(tmp_path, monkeypatch, capsys):
     out = capsys.readouterr().out
     assert "error against the exact depth" in out
     folder = tmp_path / "quotientgraph-demo"
-    assert sorted(os.listdir(folder)) == ["depth.npy", "mesh.ply", "picture.png"]
+    assert sorted(os.listdir(folder)) == ["depth.npy", "manifest.json", "mesh.ply", "picture.png"]
     assert np.load(folder / "depth.npy").shape == (64, 80)
     assert os.listdir(tmp_path) == ["quotientgraph-demo"]
 
@@ -194,15 +195,15 @@ def test_info_where_the_evidence_is_weak(tmp_path, capsys):
     """A relief that fills the frame could as well be inside out: info says so, integrate stops and names the flag."""
     scene = scenes.make("bumps", shape=(40, 50), camera="orthographic")
     path = tmp_path / "bumps.npy"
-    np.save(path, scene.normals)
+    np.save(path, scene.normals @ qio.frame_axes("directx"))
     assert main(["info", str(path)]) == 0
     out = capsys.readouterr().out
     assert "undecided; pass --frame" in out
     assert "components" not in out
     line = fails(capsys, 1, "integrate", path, "-o", tmp_path / "out")
-    assert "pass --frame with one of" in line
+    assert "pass --frame with one of directx, dsine" in line
     assert "residual" in line
-    assert main(["info", str(path), "--frame", "right,down,forward"]) == 0
+    assert main(["info", str(path), "--frame", "right,down,viewer"]) == 0
     assert not (tmp_path / "out").exists()
 
 
@@ -259,6 +260,10 @@ def test_completion_knows_all_options(name, capsys):
         ("integrate --merge", ["--merge-every"]),
         ("integrate --reweighting ha", ["hard"]),
         ("integrate --connectivity ", ["4", "8"]),
+        ("integrate --frame o", ["opencv", "opengl"]),
+        ("info --frame ds", ["dsine"]),
+        ("integrate --method bi", ["bini"]),
+        ("integrate --mesh g", ["glb"]),
         ("completion ", ["bash", "fish", "zsh"]),
     ],
 )
@@ -271,6 +276,57 @@ def test_completion_in_bash(words, expected, capsys):
     done = subprocess.run(["bash"], input=script, capture_output=True, text=True, timeout=20)
     assert done.stderr == ""
     assert sorted(done.stdout.split()) == expected
+
+
+def test_suggestions_are_those_of_the_library():
+    import laplacians
+    from quotientgraph.cli import arguments
+    from quotientgraph.geometry.normals import FRAMES
+    from quotientgraph.integration import METHODS
+
+    assert set(arguments.FRAMES) == {"auto", *FRAMES}
+    assert set(arguments.METHODS) == set(METHODS)
+    assert {"auto", *laplacians.available()} <= set(arguments.SOLVERS)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+@pytest.mark.parametrize("words", [["--help"], ["integrate", "--help"], ["info", "{}"], ["info", "{}", "--json"],
+                                   ["completion", "zsh"], ["demo", "--list"], ["integrate", "{}", "-o", "out"]])  # fmt: skip
+def test_streams_that_cannot_express_everything(ball, tmp_path, encoding, words):
+    """On an ASCII terminal arrows become "->" and nothing fails; this stopped a batch after its first result."""
+    odd = tmp_path / os.fsdecode(b"n\xc3\xa9 \xff")
+    shutil.copytree(ball, odd)
+    words = [os.fsencode(word.format(odd)) for word in words]
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0", "LC_ALL": "C"}
+    done = subprocess.run(
+        [sys.executable, "-m", "quotientgraph", *words], capture_output=True, env=environment, timeout=300, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == b""
+    text = done.stdout.decode(encoding)
+    if words[-1] == b"--json":
+        assert json.loads(text)["width"] == 50
+    if words[-1] == b"out":
+        assert ("->" if encoding != "utf-8" else "→") in text
+
+
+@pytest.mark.parametrize("stream", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-", ">/dev/full"])
+def test_closed_and_full_streams(stream, tmp_path):
+    """No traceback, and the results are there."""
+    command = f"{sys.executable} -m quotientgraph demo --scene sphere --size 40 -o out {stream}"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=300, cwd=tmp_path)
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+    assert done.returncode == (1 if "full" in stream else 0)
+    assert (tmp_path / "out" / "depth.npy").exists()
+
+
+def test_without_docstrings():
+    done = subprocess.run(
+        [sys.executable, "-OO", "-m", "quotientgraph", "demo", "--list"], capture_output=True, text=True, timeout=100
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == scenes.names()
 
 
 def test_a_reader_that_goes_away(ball):

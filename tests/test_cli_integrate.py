@@ -68,7 +68,7 @@ def left_behind(folder):
 def test_one_file(work, ball, capsys):
     """Depth and mesh go straight into -o; the depth is that of the scene."""
     run("integrate", "ball.png", "--camera", "K.txt", "-o", "out")
-    assert sorted(os.listdir("out")) == ["depth.npy", "mesh.ply"]
+    assert sorted(os.listdir("out")) == ["depth.npy", "manifest.json", "mesh.ply"]
     assert relative_error(np.load("out/depth.npy"), ball.depth) < 2e-3
     captured = capsys.readouterr()
     assert "ball: 50 × 40" in captured.out
@@ -86,7 +86,9 @@ def test_every_output(work, capsys):
     document = json.loads(capsys.readouterr().out)
     assert (document["ok"], document["failed"], document["skipped"]) == (1, 0, 0)
     (record,) = document["results"]
-    assert record["files"] == sorted(os.listdir("out"))
+    assert [*record["files"], "manifest.json"] == sorted(
+        os.listdir("out"), key=lambda name: (name == "manifest.json", name)
+    )
     assert {"components.graphml", "labels.png", "points.ply", "picture.png", "report.html"} <= set(record["files"])
     depth = np.load("out/depth.npy")
     for kind, tolerance in (("exr", 1e-6), ("tiff", 1e-6), ("png", 1e-4)):
@@ -114,6 +116,7 @@ def test_a_texture(work):
         ["--rays", "rays.npy"],
         ["--fisheye", "60"],
         ["--camera", "K.txt"],
+        ["--no-beside"],
         [],
     ],
 )
@@ -128,8 +131,74 @@ def test_cameras(work, ball, options, capsys):
         "--rays": "one ray",
         "--fisheye": "one ray",
         "--camera": "pinhole",
+        "--no-beside": "orthographic (assumed)",
     }
-    assert record["camera"].startswith(expected[options[0]] if options else "orthographic (assumed)")
+    assert record["camera"].startswith(expected[options[0]] if options else "pinhole")
+    sources = {"--no-beside": "", "--rays": "rays.npy", "--camera": "K.txt", "": "K.txt"}
+    assert record["camera_from"] == sources.get((options or [""])[0], "given")
+
+
+def test_frame_camera_and_mask_are_printed(work, capsys, ball):
+    """One line says what was used and where it came from."""
+    Path("cow").mkdir()
+    shutil.copy("ball.png", "cow/normal_map.png")
+    shutil.copy("K.txt", "cow/K.txt")
+    mask = np.zeros(ball.shape, dtype=np.uint8)
+    mask[10:30, 15:35] = 255
+    qio.write_image("cow/mask.png", mask)
+    run("integrate", "cow/normal_map.png", "-o", "out", "--mesh", "none")
+    (line,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("  frame "))
+    assert line.startswith("  frame opengl (")
+    assert "camera pinhole, fx 53.6" in line
+    assert line.endswith("from K.txt; mask 20.0% of the image from mask.png")
+    assert np.isfinite(np.load("out/depth.npy")).sum() == 400
+    run(
+        "integrate",
+        "cow/normal_map.png",
+        "-o",
+        "out",
+        "--mesh",
+        "none",
+        "--no-beside",
+        "--mask",
+        "none",
+        "--frame",
+        "opengl",
+    )
+    assert "  frame opengl (given); camera orthographic (assumed); mask none" in capsys.readouterr().out.splitlines()
+
+
+def test_a_wrong_frame_is_a_warning(work, capsys):
+    """The better one is named; the right one gives no warning; in Python and for `info` it is the same function."""
+    run("integrate", "ball.png", "--frame", "dsine", "-o", "out", "--mesh", "none")
+    (line,) = (line for line in capsys.readouterr().err.splitlines() if "contradict" in line)
+    assert line.startswith("quotientgraph: warning: ball: the normals contradict the frame dsine")
+    assert line.endswith("in opengl, which fits better")
+    run("integrate", "ball.png", "--frame", "opengl", "-o", "out", "--mesh", "none")
+    assert "contradict" not in capsys.readouterr().err
+    run("info", "ball.png", "--frame", "dsine")
+    assert "contradict the frame dsine" in capsys.readouterr().out
+
+
+def test_folders_of_a_dataset_have_its_frame(work, capsys):
+    """Where the evidence does not decide, a folder in the layout of BiNI is in its frame, and the line says why."""
+    scene = scenes.make("stairs", shape=(60, 80))
+    Path("tent").mkdir()
+    image = np.rint((np.nan_to_num(scene.normals) * [1, -1, -1] + 1) * 32767.5).astype(np.uint16)
+    qio.write_image("tent/normal_map.png", image)
+    qio.write_image("tent/mask.png", (scene.mask * 255).astype(np.uint8))
+    np.savetxt("tent/K.txt", scene.camera.matrix)
+    run("integrate", "tent", "-o", "out", "--mesh", "none")
+    assert "frame opengl (usual for such a folder; the evidence does not separate" in capsys.readouterr().out
+    Path("tent/mask.png").unlink()
+    shutil.move("tent/normal_map.png", "tent/tent.png")
+    assert "pass --frame with one of" in failure(capsys, "integrate", "tent/tent.png", "-o", "out")
+
+
+def test_normals_between_0_and_1_are_a_warning(work, capsys, ball):
+    np.save("unit.npy", (np.nan_to_num(ball.normals) * [1, -1, -1] + 1) / 2)
+    run("integrate", "unit.npy", "-o", "out", "--mesh", "none", "--frame", "opengl")
+    assert "warning: unit: normals: all values lie in [0, 1]" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("frame", ["opencv", "dsine", "directx", "up,right,viewer"])
@@ -293,7 +362,7 @@ def test_a_folder_without_rights(work):
         lines = done.stderr.splitlines()
         assert len(lines) == 2
         assert all(line.startswith("quotientgraph: error: locked: cannot be written to (Permission") for line in lines)
-        assert sorted(os.listdir(place / "locked/mine")) == ["depth.npy", "mesh.ply", "out"]
+        assert sorted(os.listdir(place / "locked/mine")) == ["depth.npy", "manifest.json", "mesh.ply", "out"]
         assert os.listdir(place / "locked") == ["mine"]
 
 
@@ -303,9 +372,30 @@ def test_an_earlier_result_survives_a_failure(work, capsys):
     before = Path("out/depth.npy").read_bytes()
     failure(capsys, "integrate", "ball.png", "--fov", 30, "-o", "out", "--method", "fft", "--device", "cpu")
     assert Path("out/depth.npy").read_bytes() == before
-    assert sorted(os.listdir("out")) == ["depth.npy", "mesh.ply"]
+    assert sorted(os.listdir("out")) == ["depth.npy", "manifest.json", "mesh.ply"]
     run("integrate", "ball.png", "--fov", 30, "-o", "out", "-q")
     assert Path("out/depth.npy").read_bytes() != before
+
+
+def test_a_rerun_leaves_nothing_stale(work, capsys):
+    """--mesh none after a run with a mesh removes the mesh, and --skip-existing does not call the folder complete."""
+    common = ["integrate", "ball.png", "--frame", "opengl", "-o", "out"]
+    run(*common, "-q")
+    Path("out/notes.txt").write_text("mine")
+    run(*common, "-q", "--mesh", "none")
+    assert sorted(os.listdir("out")) == ["depth.npy", "manifest.json", "notes.txt"]
+    for words, status in (
+        [["--mesh", "none"], "skipped"],
+        [[], "ok"],
+        [["--angle", "5"], "ok"],
+        [["--angle", "5"], "skipped"],
+    ):
+        run(*common, *words, "--skip-existing", "--json")
+        (record,) = json.loads(capsys.readouterr().out)["results"]
+        assert record["status"] == status, words
+    Path("out/manifest.json").unlink()
+    run(*common, "--angle", "5", "--skip-existing", "--json")
+    assert json.loads(capsys.readouterr().out)["ok"] == 1
 
 
 def spawn(*argv, **options):
@@ -354,7 +444,7 @@ def test_an_interrupt_in_the_middle(work, number, code):
     process.send_signal(number)
     _, err = process.communicate(timeout=60)
     assert process.returncode == code
-    assert err == ("quotientgraph: error: interrupted; what was not finished is not there\n" if code == 130 else "")
+    assert err == ("quotientgraph: error: interrupted; unfinished outputs were removed\n" if code == 130 else "")
     assert not Path("cut").exists()
 
 
@@ -437,19 +527,21 @@ def test_interrupting_a_batch(many):
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert err.splitlines()[-1] == "quotientgraph: error: interrupted; what was not finished is not there"
+    assert err.splitlines()[-1] == "quotientgraph: error: interrupted; unfinished outputs were removed"
     assert "Traceback" not in err
     assert left_behind("out") == []
-    assert all(sorted(os.listdir(folder)) == ["depth.npy", "mesh.ply"] for folder in Path("out").iterdir())
+    assert all(
+        sorted(os.listdir(folder)) == ["depth.npy", "manifest.json", "mesh.ply"] for folder in Path("out").iterdir()
+    )
 
 
 def test_a_worker_that_dies(many, monkeypatch):
     """A worker killed by the system takes only its own input along, and its traces are removed."""
-    from quotientgraph.cli.reconstruct import Job
+    from quotientgraph.cli.reconstruct import InputTask
 
-    job = Job(Path("maps/m0.png"), "m0", Path("out"), Path(".out.part"), None, None, None)
+    task = InputTask(Path("maps/m0.png"), "m0", Path("out"), Path(".out.part"), None, None, None)
     Path(".out.part").mkdir()
-    record = workers._lost(job, -signal.SIGKILL)
+    record = workers._lost(task, -signal.SIGKILL)
     assert record["status"] == "failed"
     assert "SIGKILL" in record["error"]
     assert not Path(".out.part").exists()
@@ -493,6 +585,17 @@ def test_inputs_and_names(tmp_path, monkeypatch):
     assert found[1] == "cat"
 
 
+def test_odd_names_stay_in_the_folder(work, ball):
+    """A file "...npy" wrote above -o; a name in bytes that are no text failed the report."""
+    Path("maps").mkdir()
+    for name in (b"...npy", b"a\xff.npy", b"b.npy"):
+        np.save(Path("maps") / os.fsdecode(name), ball.normals)
+    odd = ["maps/...npy", os.fsdecode(b"maps/a\xff.npy"), "maps/b.npy"]
+    run("integrate", *odd, "--frame", "opencv", "--fov", 40, "--report", "--mesh", "none", "-q", "-o", "top/out")
+    assert sorted(os.listdir(b"top/out")) == [b"__", b"a\xff", b"b"]
+    assert os.listdir("top") == ["out"]
+
+
 def test_the_report_tells_what_was_understood(work):
     run(
         "integrate",
@@ -509,7 +612,7 @@ def test_the_report_tells_what_was_understood(work):
         "-q",
     )
     text = Path("out/report.html").read_text(encoding="utf-8")
-    for said in ("ball.png", "opengl (given)", "16 bits a value", "mask: alpha channel of ball.png"):
+    for said in ("ball.png", "opengl (given)", "16-bit integers", "mask: alpha channel of ball.png"):
         assert said in text
 
 

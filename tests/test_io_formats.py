@@ -1,16 +1,22 @@
 """Readers and writers by suffix: exact round trips, and one-line errors for whatever is not right."""
 
+import contextlib
 import io
+import logging
+import os
 import pickle
 import struct
+import sys
+import threading
 import zipfile
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 
 import imagecodecs
 import numpy as np
 import pytest
 import tifffile
-from scipy.io import savemat
+from scipy.io import loadmat, savemat
 
 import quotientgraph.io as qio
 from quotientgraph.io.formats import _READERS
@@ -68,7 +74,7 @@ def test_exr_layers_and_half_floats(tmp_path):
     OpenEXR.File({"type": OpenEXR.scanlineimage}, dict(planes)).write(str(tmp_path / "a.exr"))
     back = only(tmp_path / "a.exr")
     assert back.shape == (3, 5, 3)
-    assert back.dtype == np.float32
+    assert back.dtype == np.float16
     np.testing.assert_array_equal(back[..., 1], planes[names[1]])
 
 
@@ -109,6 +115,15 @@ def bomb():
     return file.getvalue()
 
 
+def archive_of_many():
+    """An archive of 3,000 entries, which is more than a normal map ever needs."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for i in range(3000):
+            archive.writestr(f"a{i}.npy", b"")
+    return file.getvalue()
+
+
 def npy_of_shape(shape):
     return saved(np.lib.format.write_array_header_1_0, {"descr": "<f4", "fortran_order": False, "shape": shape})
 
@@ -139,7 +154,15 @@ BAD_FILES = {
     "text.exr": (b"v/1 nothing", "not an OpenEXR"),
     "cut.exr": (b"v/1\x01\x02\0\0\0channels\0chlist\0\xff\0\0\0", "cut off"),
     "void.npy": (npy_of_shape((0, 5, 3)), "empty"),
-    "file.jpg": (b"123", "suffix '.jpg' is not known"),
+    "file.gif": (b"123", "suffix '.gif' is not known"),
+    "text.jpg": (b"this is no picture", "not a JPEG"),
+    "cut.jpg": (b"\xff\xd8\xff\xe0\0\x10", "states no size"),
+    "text.webp": (b"this is no picture" * 3, "not a WebP"),
+    "cut.webp": (imagecodecs.webp_encode(np.zeros((9, 9, 3), dtype=np.uint8))[:30], "cut off"),
+    "text.bmp": (b"this is no picture" * 9, "not a BMP"),
+    "cut.bmp": (imagecodecs.bmp_encode(np.zeros((9, 9, 3), dtype=np.uint8))[:-20], "cut off"),
+    "many.npz": (archive_of_many(), "3000 arrays|damaged"),
+    "sparse.mat": (saved(savemat, {"a": np.array([1 + 2j])}), "no numeric variable"),
 }
 
 
@@ -151,6 +174,116 @@ def test_bad_files_give_one_line_that_names_them(tmp_path, name):
         qio.read_arrays(tmp_path / name)
     assert name in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+EXR = ["NO", "RLE", "ZIPS", "ZIP", "PIZ", "PXR24", "B44", "DWAA"]
+
+
+@pytest.mark.parametrize("compression", EXR)
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+@pytest.mark.parametrize("tiled", [False, True])
+def test_exr_of_every_compression(tmp_path, compression, kind, tiled):
+    """The project's own decoder gives the numbers that the OpenEXR library gives; the library does the rest."""
+    import OpenEXR
+
+    ramp = np.add.outer(np.arange(70), np.arange(41)) / 110
+    planes = {name: (ramp * (i + 1)).astype(kind) for i, name in enumerate("RGB")}
+    header = {"compression": getattr(OpenEXR, f"{compression}_COMPRESSION"), "type": OpenEXR.scanlineimage}
+    if tiled:
+        header |= {"type": OpenEXR.tiledimage, "tiles": OpenEXR.TileDescription()}
+    OpenEXR.File(header, dict(planes)).write(str(tmp_path / "a.exr"))
+    with OpenEXR.File(str(tmp_path / "a.exr"), separate_channels=True) as file:
+        known = np.stack([file.channels()[name].pixels for name in "RGB"], axis=-1)
+    back = only(tmp_path / "a.exr")
+    assert back.dtype == kind
+    np.testing.assert_array_equal(back, known)
+
+
+def test_exr_that_is_written_is_what_the_library_reads(tmp_path):
+    import OpenEXR
+
+    array = values((37, 29, 4))
+    qio.write_image(tmp_path / "a.exr", array)
+    with OpenEXR.File(str(tmp_path / "a.exr"), separate_channels=True) as file:
+        known = np.stack([file.channels()[name].pixels for name in "RGBA"], axis=-1)
+    np.testing.assert_array_equal(known, array)
+
+
+@pytest.mark.parametrize("suffix", [".exr", ".tiff", ".mat", ".png"])
+def test_reading_in_threads_leaves_the_process_alone(tmp_path, suffix):
+    """stdout, stderr and the loggers are afterwards what they were, also if files were damaged."""
+    array = np.zeros((9, 9, 3), dtype=np.uint16) if suffix == ".png" else values((9, 9, 3))
+    qio.write_image(tmp_path / f"a{suffix}", array)
+    good = (tmp_path / f"a{suffix}").read_bytes()
+    (tmp_path / f"b{suffix}").write_bytes(good[: len(good) // 2])
+    before = (sys.stdout, sys.stderr, os.fstat(1), os.fstat(2), logging.getLogger("tifffile").disabled)
+    barrier = threading.Barrier(4)
+
+    def read(i):
+        barrier.wait()
+        for _ in range(20):
+            with contextlib.suppress(qio.InputError):
+                qio.read_arrays(tmp_path / f"{'ab'[i % 2]}{suffix}")
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(read, range(4)))
+    after = (sys.stdout, sys.stderr, os.fstat(1), os.fstat(2), logging.getLogger("tifffile").disabled)
+    assert [getattr(s, "st_ino", s) for s in after] == [getattr(s, "st_ino", s) for s in before]
+
+
+@pytest.mark.parametrize("suffix", [".jpg", ".jpeg", ".webp", ".bmp"])
+def test_photographs(tmp_path, suffix):
+    """A smooth picture of 8 bits comes back, to the loss of the format."""
+    ramp = np.add.outer(np.arange(40), np.arange(50)).astype(np.uint8)
+    image = np.stack([ramp, ramp + 50, 255 - ramp], axis=-1)
+    encode = {".bmp": imagecodecs.bmp_encode, ".webp": imagecodecs.webp_encode}.get(suffix, imagecodecs.jpeg8_encode)
+    (tmp_path / f"a{suffix}").write_bytes(encode(image))
+    back = only(tmp_path / f"a{suffix}")
+    assert back.shape == image.shape
+    assert back.dtype == np.uint8
+    assert np.abs(back.astype(int) - image).max() <= (0 if suffix == ".bmp" else 12)
+
+
+def test_what_does_not_fit_into_memory_is_refused_with_the_figure(tmp_path, monkeypatch):
+    qio.write_image(tmp_path / "a.png", np.zeros((4200, 4200), dtype=np.uint8))
+    monkeypatch.setattr("quotientgraph.io.formats.available_memory", lambda: 10**8)
+    with pytest.raises(qio.InputError, match=r"needs about 0\.4 GB of memory and 0\.1 GB are free; .* tiles"):
+        qio.read_arrays(tmp_path / "a.png")
+
+
+def test_the_free_memory_is_a_figure():
+    from quotientgraph.io.memory import available_memory
+
+    assert 10**6 < available_memory() < 2**63
+
+
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "a.png")
+    with pytest.raises(qio.InputError, match="neither a file nor a folder"):
+        qio.read_arrays(tmp_path / "a.png")
+
+
+def test_a_damaged_mat_file_does_not_end_the_process(tmp_path):
+    """Every single-bit flip of a small file gives an array or an error."""
+    savemat(tmp_path / "a.mat", {"n": values((2, 2, 3)), "k": np.eye(3)})
+    good = (tmp_path / "a.mat").read_bytes()
+    for bit in range(8 * 124, 8 * len(good), 7):
+        bad = bytearray(good)
+        bad[bit // 8] ^= 1 << bit % 8
+        (tmp_path / "b.mat").write_bytes(bad)
+        with contextlib.suppress(qio.InputError):
+            qio.read_arrays(tmp_path / "b.mat")
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+@pytest.mark.parametrize("kind", ["f8", "f4", "u1", "u2", "i2", "i4", "u4", "b1"])
+def test_mat_files_are_read_as_scipy_reads_them(tmp_path, kind, compressed):
+    arrays = {"n": (values((4, 5, 3)) * 50).astype(kind), "row": np.arange(3.0), "text": "abc", "z": np.array([1j])}
+    savemat(tmp_path / "a.mat", arrays, do_compression=compressed)
+    known, found = loadmat(tmp_path / "a.mat"), qio.read_arrays(tmp_path / "a.mat")
+    assert set(found) == {"n", "row"}
+    for name, array in found.items():
+        np.testing.assert_array_equal(array, known[name])
 
 
 def test_absent_folder_and_no_numbers(tmp_path):

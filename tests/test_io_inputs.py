@@ -51,6 +51,7 @@ def test_float_files_stay_as_they_are(tmp_path, suffix):
     qio.write_image(tmp_path / f"a{suffix}", n)
     found = qio.read_normals(tmp_path / f"a{suffix}")
     assert found.bits == 32
+    assert found.precision == "32-bit floats"
     np.testing.assert_array_equal(found.normals, n)
 
 
@@ -60,11 +61,165 @@ def test_floats_in_the_unit_interval(tmp_path):
     np.save(tmp_path / "a.npy", (n + 1) / 2)
     found = qio.read_normals(tmp_path / "a.npy")
     np.testing.assert_allclose(found.normals, n, atol=1e-12)
-    assert has(found.notes, "[0, 1]")
+    assert has(found.warnings, "[0, 1]")
     flat = np.zeros((4, 5, 3))
     flat[..., 2] = 1
     np.save(tmp_path / "b.npy", flat)
     np.testing.assert_array_equal(qio.read_normals(tmp_path / "b.npy").normals, flat)
+
+
+@pytest.mark.parametrize("top", [1, 255])
+@pytest.mark.parametrize("background", [0.0, 0.5, 1.0])
+def test_image_values_as_floats(top, background):
+    """`np.array(image) / 255`: decoded, with a warning that says how; the painted background has no normal."""
+    n = unit(shape=(20, 20))
+    image = (n + 1) / 2
+    image[:14] = background  # most of the image
+    found = qio.as_normals(image * top)
+    np.testing.assert_allclose(found.normals[14:], n[14:], atol=1e-12)
+    length = np.nan_to_num(np.linalg.norm(found.normals[:14], axis=-1))
+    assert (length < 0.01).all()
+    (text,) = found.warnings
+    assert f"[0, {top}]" in text
+    assert ("2*n - 1" if top == 1 else "2*n/255 - 1") in text
+
+
+class Tensor:
+    """What a PyTorch tensor that requires a gradient looks like from outside."""
+
+    def __init__(self, array, free=False):
+        self.array, self.free, self.dtype = array, free, "torch.float32"
+
+    def detach(self):
+        return Tensor(self.array, True)
+
+    def cpu(self):
+        return self
+
+    def numpy(self):
+        if not self.free:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+        return self.array
+
+    def __array__(self, dtype=None, copy=None):
+        return self.numpy()
+
+
+class Picture:
+    """What an image of PIL looks like from outside."""
+
+    mode, info = "RGB", {}
+
+    def __init__(self, array):
+        self.__array_interface__ = array.__array_interface__
+        self.array = array
+
+    def getbands(self):
+        return ("R", "G", "B")
+
+    def convert(self, mode):
+        raise AssertionError
+
+
+THINGS = {
+    "list": (lambda n, path: n.tolist(), 1e-12),
+    "float16": (lambda n, path: n.astype(np.float16), 1e-3),
+    "longdouble": (lambda n, path: n.astype(np.longdouble), 1e-12),
+    "uint8": (lambda n, path: encoded(n, 8), 0.005),
+    "uint16": (lambda n, path: encoded(n, 16), 2e-5),
+    "tensor": (lambda n, path: Tensor(n.transpose(2, 0, 1)[None]), 1e-12),
+    "picture": (lambda n, path: Picture(encoded(n, 8)), 0.005),
+    "channels first": (lambda n, path: np.moveaxis(n, -1, 0), 1e-12),
+    "batch of one": (lambda n, path: n[None], 1e-12),
+    "path": (lambda n, path: path, 2e-5),
+    "text": (lambda n, path: str(path), 2e-5),
+    "x and y": (lambda n, path: n[..., :2], 1e-9),
+    "x and y first": (lambda n, path: n[..., :2].transpose(2, 0, 1), 1e-9),
+    "unused blue": (lambda n, path: np.dstack([encoded(n, 16)[..., :2], np.zeros((H, W), np.uint16)]), 1e-3),
+}
+
+
+@pytest.mark.parametrize("kind", THINGS)
+def test_whatever_holds_normals(tmp_path, kind):
+    make, tolerance = THINGS[kind]
+    n = unit(3)
+    qio.write_image(tmp_path / "a.png", encoded(n, 16))
+    found = qio.as_normals(make(n, tmp_path / "a.png"), "opengl")
+    assert found.normals.dtype in (np.float32, np.float64)
+    np.testing.assert_allclose(found.normals, n, atol=tolerance)
+    assert found.warnings == ()
+
+
+def test_two_channels_in_a_frame_whose_z_points_forward():
+    n = unit(3) * [1, -1, -1]
+    np.testing.assert_allclose(qio.as_normals(n[..., :2], "opencv").normals, n, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("thing", "says"),
+    [
+        (np.zeros((4, 5, 6, 3)), "batch of 4 normal maps"),
+        (np.zeros((4, 5)), "one channel"),
+        (np.zeros((4, 5, 3), dtype=complex), "complex128 are not real numbers"),
+        (np.zeros((4, 5, 3), dtype=np.int64), "int64 are not understood"),
+        ([[1, 2], [3]], "cannot be made a NumPy array"),
+        ("no/such/file.png", "no such file"),
+        (None, "object are not real numbers"),
+        (np.zeros((0, 5, 3)), "empty"),
+    ],
+)
+def test_what_holds_no_normals(thing, says):
+    with pytest.raises(qio.InputError, match=says) as caught:
+        qio.as_normals(thing)
+    assert "\n" not in str(caught.value)
+
+
+def test_masks_of_every_kind(tmp_path):
+    mask = np.arange(W) > 2 * np.ones((H, 1))
+    grey = (mask * 200).astype(np.uint8)
+    qio.write_image(tmp_path / "m.png", grey)
+    for thing in (
+        mask,
+        grey,
+        mask.astype(float),
+        tmp_path / "m.png",
+        Picture(grey),
+        Tensor(mask[None]),
+        mask[..., None],
+    ):
+        np.testing.assert_array_equal(qio.as_mask(thing, (H, W)), mask)
+    assert qio.as_mask(None, (H, W)) is None
+    with pytest.raises(qio.InputError, match="differs from the normals"):
+        qio.as_mask(mask.T, (H, W))
+
+
+def test_a_map_finds_the_mask_and_the_camera_beside_it(tmp_path):
+    """For a map of a usual name; another map finds the camera, and its own mask."""
+    mask = np.zeros((H, W), dtype=np.uint8)
+    mask[1:4, 2:7] = 255
+    for name in ("normal_map.png", "bear_normal.png"):
+        qio.write_image(tmp_path / name, encoded(unit(), 16))
+    qio.write_image(tmp_path / "mask.png", mask)
+    np.savetxt(tmp_path / "K.txt", K)
+    found = qio.read_normals(tmp_path / "normal_map.png")
+    assert (found.mask_from, found.camera_from, found.usual_frame) == ("mask.png", "K.txt", "opengl")
+    assert found.mask.sum() == 15
+    assert found.camera == Pinhole(500, 510, 4, 2.5)
+    other = qio.read_normals(tmp_path / "bear_normal.png")
+    assert (other.mask, other.camera_from, other.usual_frame) == (None, "K.txt", None)
+    assert has(other.notes, "mask.png beside the map was not used")
+    qio.write_image(tmp_path / "bear_mask.png", mask)
+    assert qio.read_normals(tmp_path / "bear_normal.png").mask_from == "bear_mask.png"
+    alone = qio.read_normals(tmp_path / "normal_map.png", beside=False)
+    assert (alone.mask, alone.camera) == (None, None)
+    assert qio.read_normals(tmp_path / "normal_map.png", mask=False).mask is None
+
+
+def test_half_floats_are_called_so(tmp_path):
+    np.save(tmp_path / "a.npy", unit().astype(np.float16))
+    found = qio.read_normals(tmp_path / "a.npy")
+    assert (found.bits, found.dtype, found.precision) == (16, "float16", "16-bit floats")
+    assert found.normals.dtype == np.float32
 
 
 def test_channels_first(tmp_path):
@@ -160,7 +315,16 @@ CAMERAS = {
     "four.txt": "500 510 4 2.5",
     "list.json": json.dumps(K.tolist()),
     "matrix.json": json.dumps({"camera_matrix": K.tolist()}),
-    "four.json": json.dumps({"fx": 500, "fy": 510, "cx": 4, "cy": 2.5, "width": 9}),
+    "four.json": json.dumps({"fx": 500, "fy": 510, "cx": 4, "cy": 2.5, "width": 9, "height": 6}),
+    "opencv.yaml": "%YAML:1.0\n---\ncamera_matrix: !!opencv-matrix\n   rows: 3\n   cols: 3\n   dt: d\n"
+    "   data: [ 500., 0., 4., 0.,\n       5.1e+02, 2.5, 0., 0., 1. ]\ndistortion_coefficients: !!opencv-matrix\n"
+    "   rows: 1\n   cols: 5\n   dt: d\n   data: [ 0., 0., 0., 0., 0. ]\n",
+    "ros.yaml": "image_width: 9\nimage_height: 6\ncamera_name: left\ncamera_matrix:\n  rows: 3\n  cols: 3\n"
+    "  data: [500, 0, 4, 0, 510, 2.5, 0, 0, 1]\ndistortion_model: plumb_bob\ndistortion_coefficients:\n  rows: 1\n"
+    "  cols: 5\n  data: [0, 0, 0, 0, 0]\nrectification_matrix:\n  data: [1, 0, 0, 0, 1, 0, 0, 0, 1]\n",
+    "kalibr.yml": "cam0:\n  camera_model: pinhole\n  intrinsics: [500, 510, 4, 2.5]\n  resolution: [9, 6]\n",
+    "plain.yaml": "fx: 500\nfy: 510\ncx: 4\ncy: 2.5\n",
+    "nested.yaml": "K: [[500, 0, 4], [0, 510, 2.5], [0, 0, 1]]\n",
     "rows.txt": "510 0 2.5\n0 500 4\n0 0 1",
     "transposed.txt": "500 0 0\n0 510 0\n4 2.5 1",
 }
@@ -172,6 +336,21 @@ def test_camera_files(tmp_path, name):
     camera, notes = qio.read_camera(tmp_path / name, (H, W))
     assert camera == Pinhole(500, 510, 4, 2.5)
     assert bool(notes) == (name in ("rows.txt", "transposed.txt"))
+
+
+def test_a_camera_for_another_size_is_scaled(tmp_path):
+    """Rays through the same points of the image: pixel centres are whole numbers, so half a pixel moves along."""
+    (tmp_path / "k.json").write_text(
+        json.dumps({"fx": 1000, "fy": 1020, "cx": 8.5, "cy": 5.5, "width": 18, "height": 12})
+    )
+    camera, notes = qio.read_camera(tmp_path / "k.json", (H, W))
+    assert camera == Pinhole(500, 510, 4, 2.5)
+    assert has(notes, "scaled by 0.5")
+
+
+def test_lens_distortion_is_noted(tmp_path):
+    (tmp_path / "k.yaml").write_text("fx: 500\nfy: 510\ncx: 4\ncy: 2.5\ndistortion_coeffs: [0.1, 0, 0, 0]\n")
+    assert has(qio.read_camera(tmp_path / "k.yaml", (H, W))[1], "undistort")
 
 
 @pytest.mark.parametrize("shape", [(480, 640), (640, 480), (512, 612)])
@@ -209,6 +388,9 @@ BAD_CAMERAS = {
     "none.json": ("{}", "fx"),
     "ragged.json": ("[[1,2],[3]]", "equal rows"),
     "deep.json": ("[" * 100000, "not a camera file"),
+    "other.json": ('{"fx": 9, "fy": 9, "cx": 4, "cy": 3, "width": 7, "height": 60}', "image of 7×60.*normals are 9×6"),
+    "empty.yaml": ("a: 3", "neither camera_matrix"),
+    "strange.xml": ("<K/>", r"'\.xml' is not known for a camera.*\.yaml"),
     "bytes.txt": ("\x00\x01", "not a camera file"),
 }
 

@@ -117,16 +117,9 @@ def _candidates(path: Path) -> list[Path]:
 
 
 def _readable(folder: Path) -> bool:
-    from ..io import InputError
-    from ..io.normal_files import _look_into
+    from ..io import is_input_folder
 
-    if folder.is_file():
-        return True
-    try:
-        _look_into(folder)
-    except InputError:
-        return False
-    return True
+    return folder.is_file() or is_input_folder(folder)
 
 
 def _name(path: Path) -> str:

@@ -1,30 +1,32 @@
 """The command line, ``quotientgraph COMMAND …``.
 
 A command is a module with ``add_arguments(parser)`` and ``run(args) -> exit code``. It is imported when it is called,
-so that help and version are there at once. Exit codes: 0 all went well, 1 something failed, 2 the command line or the
+so that help and version appear at once. Exit codes: 0 all went well, 1 something failed, 2 the command line or the
 configuration is wrong, 130 interrupted. Messages for people go to stderr, one line each; results go to stdout.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import os
 import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
-from .messages import UsageError, error, expected, one_line
+from .messages import UsageError, error, expected, one_line, tell, write
 
-# name -> module that does it, what help says
+# Name of each command: the module that carries it out, and its line in the help.
 COMMANDS = {
     "demo": ("quotientgraph.cli.demo", "reconstruct an embedded scene; start here"),
-    "integrate": ("quotientgraph.cli.integrate", "from normal maps to depth and meshes"),
-    "info": ("quotientgraph.cli.info", "what is understood of a normal map, without integrating it"),
+    "integrate": ("quotientgraph.cli.integrate", "turn normal maps into depth and meshes"),
+    "info": ("quotientgraph.cli.info", "show what is understood of a normal map, without integrating it"),
     "bench": ("quotientgraph.cli.bench", "compare methods and settings on data with known depth"),
     "solvers": ("quotientgraph.cli.backends", "list the linear-system backends, and time them"),
-    "data": ("quotientgraph.cli.data", "where benchmark data come from; fetch or check them"),
+    "data": ("quotientgraph.cli.data", "tell where benchmark data come from; fetch or check them"),
     "completion": ("quotientgraph.cli.completion", "print a completion script for bash, zsh or fish"),
 }
 EXAMPLES = """\
@@ -35,26 +37,29 @@ examples:
   quotientgraph integrate 'maps/*.png' --orthographic --jobs 2 -o out
   quotientgraph info photo_normal.png
 
-`quotientgraph COMMAND --help` tells the rest.
+`quotientgraph COMMAND --help` lists the options of a command.
 """
 
 
 class Parser(argparse.ArgumentParser):
-    """An `ArgumentParser` whose errors are one line and come back as `UsageError`."""
+    """An `ArgumentParser` that raises a `UsageError` of one line where argparse would exit."""
 
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see {self.prog} --help)")
 
+    def _print_message(self, message: str, file: Any = None) -> None:
+        write(message, file or sys.stderr)
+
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
-    """Help with short lines: the metavariable is not repeated for the short form of an option."""
+    """A help formatter that does not repeat the metavariable for the short form of an option."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=30)
 
     def add_argument(self, action: argparse.Action) -> None:
         super().add_argument(action)
-        if isinstance(action, argparse._SubParsersAction):  # its entries are indented, which argparse forgets
+        if isinstance(action, argparse._SubParsersAction):  # argparse forgets that its entries are indented
             self._action_max_length += self._indent_increment
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
@@ -65,7 +70,7 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
 
 
 def build_parser(*commands: str) -> tuple[Parser, dict[str, Parser]]:
-    """The parser, in which only the given commands know their arguments; and the parsers of those."""
+    """Build the parser. Only the given commands get their arguments; their own parsers are returned as well."""
     parser = Parser(
         prog="quotientgraph",
         description="Surface normal integration: from a normal map to depth and a mesh, discontinuities kept.",
@@ -91,33 +96,62 @@ class _Version(argparse.Action):
     def __call__(self, parser, namespace, values, option_string=None) -> None:
         from quotientgraph import __version__
 
-        sys.stdout.write(f"quotientgraph {__version__}\n")
+        tell(f"quotientgraph {__version__}")
         parser.exit()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     if argv is None:
-        # A polite end on `kill`, too: whatever is half-written is removed on the way out.
+        # On `kill`, leave by an exception, so that unfinished outputs are removed on the way out.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-        # GNU OpenMP's threads spin while they wait, which on a busy machine takes six times the processor time.
+        # Threads of GNU OpenMP spin while they wait. On a busy machine that takes six times the processor time.
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+        _open_streams()
     try:
         code = _run(list(sys.argv[1:] if argv is None else argv))
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
         return code
     except UsageError as problem:
         error(problem)
         return 2
     except KeyboardInterrupt:
-        error("interrupted; what was not finished is not there")
+        error("interrupted; unfinished outputs were removed")
         return 130
-    except BrokenPipeError:  # `quotientgraph … | head`: nobody reads on, which is no error
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # `quotientgraph … | head`: the reader has gone away, which is no error
+        _silence_stdout()
         return 141
     except expected() as problem:
         error(one_line(problem))
+        _silence_stdout()
         return 1
+
+
+def _open_streams() -> None:
+    """Make sure that there are standard streams, and that they take any text.
+
+    A process may be started with some of them closed. The first file that it opens would then take the place of stdout.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _silence_stdout() -> None:
+    """Drop what stdout still holds if it cannot be written, so that Python does not complain when it ends."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except AttributeError:  # it is closed
+        pass
 
 
 def _run(argv: list[str]) -> int:

@@ -1,31 +1,44 @@
-"""Options that several commands share, and the types of their values. Nothing heavy is imported here."""
+"""Options that several commands share, and the types of their values. No slow package is imported here."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+# Repeated here, because the tables themselves are slow to load. A test compares them.
+FRAMES = ("auto", "opengl", "opencv", "dsine", "directx")
+METHODS = ("components", "pixels", "logdepth", "logdepth-d", "bini", "poisson", "fft")
+PRESETS = ("best", "paper")
+SOLVERS = ("auto", "direct", "scipy", "numba", "pyamg", "multigrid", "cupy")
 CAMERA = ("camera", "fov", "orthographic", "rays", "fisheye")
 
 
 def add_input_arguments(parser: argparse.ArgumentParser) -> None:
-    """How an input is to be read: camera, mask, frame."""
+    """Add the options that say how an input is read: mask, frame and camera."""
     group = parser.add_argument_group("input")
     group.add_argument(
         "--mask",
         metavar="FILE",
-        help="pixels to use, where it is not 0; default: the alpha channel or the folder's mask",
+        help="image that is bright at the pixels to use, or none (default: mask.png beside the map, or its alpha channel)",
     )
     group.add_argument(
+        "--beside",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="use K.txt and mask.png that stand beside the normal map (default); --no-beside ignores them",
+    )
+    frame = group.add_argument(
         "--frame",
         default="auto",
         metavar="FRAME",
         help="axes of the normals: opengl (BiNI, DiLiGenT, Marigold), opencv (MoGe, Omnidata), dsine (DSINE, "
         "StableNormal), directx (y down, z to the viewer), the directions of x, y, z such as right,up,viewer, or auto: "
-        "by evidence, an error where there is too little (default: auto)",
+        "decided by evidence, and an error where there is too little of it (default: auto)",
     )
+    suggest(frame, FRAMES)
     group = parser.add_argument_group(
-        "camera", "at most one; by default what the input brings along (K.txt), else orthographic"
+        "camera",
+        "at most one of these; by default the camera that comes with the input (K.txt), otherwise orthographic",
     )
     only = group.add_mutually_exclusive_group()
     only.add_argument("--camera", metavar="FILE", help="intrinsics: K or fx fy cx cy, as .txt, .json, .npy")
@@ -45,27 +58,36 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_method_arguments(parser: argparse.ArgumentParser) -> None:
-    """How to integrate. What is not given is left to the library."""
+    """Add the options that say how to integrate. What is not given is left to the library."""
     group = parser.add_argument_group("method")
     group.add_argument(
         "--angle",
         type=angle,
         metavar="DEG",
-        help="join neighbours whose normals differ less; auto (default) suits the noise, none joins nothing",
+        help="join neighbours whose normals differ by less; auto (default) suits the noise, none joins nothing",
     )
     group.add_argument("--connectivity", type=int, choices=(4, 8), help="neighbours of a pixel (8)")
-    group.add_argument(
+    method = group.add_argument(
         "--method", metavar="NAME", help="components, or a peer: pixels logdepth logdepth-d bini poisson fft"
     )
-    group.add_argument("--preset", metavar="NAME", help="best (default), or paper: the published method")
-    group.add_argument("--merge-every", type=whole(1), metavar="N", help="merge components after N iterations (never)")
-    group.add_argument("--reweighting", choices=("soft", "hard", "none"), help="of outliers (soft)")
+    suggest(method, METHODS)
+    preset = group.add_argument("--preset", metavar="NAME", help="best (default), or paper: the published method")
+    suggest(preset, PRESETS)
+    group.add_argument(
+        "--merge-every", type=whole(1), metavar="N", help="merge components after every N iterations (never)"
+    )
+    group.add_argument("--reweighting", choices=("soft", "hard", "none"), help="how outliers lose their weight (soft)")
     group.add_argument("--max-iterations", type=whole(1), metavar="N", help="stop after N iterations (150)")
     group.add_argument(
-        "--energy-tol", type=number(0), metavar="X", help="relative change that counts as converged (1e-3)"
+        "--energy-tol",
+        type=number(0),
+        metavar="X",
+        help="relative change of the energy that counts as converged (1e-3)",
     )
-    group.add_argument("--solver", metavar="NAME", help="backend, see `quotientgraph solvers` (auto)")
-    group.add_argument("--fill-solver", metavar="NAME", help="backend for filling the components (auto)")
+    solver = group.add_argument("--solver", metavar="NAME", help="backend, see `quotientgraph solvers` (auto)")
+    fill = group.add_argument("--fill-solver", metavar="NAME", help="backend for filling the components (auto)")
+    suggest(solver, SOLVERS)
+    suggest(fill, SOLVERS)
     group.add_argument("--device", choices=("auto", "cpu", "cuda"), help="where to compute (auto)")
     group = parser.add_argument_group("absolute depth")
     group.add_argument("--depth-prior", metavar="FILE", help="coarse depth to follow, of any scale")
@@ -73,7 +95,7 @@ def add_method_arguments(parser: argparse.ArgumentParser) -> None:
         "--prior-weight",
         type=number(0),
         metavar="W",
-        help="how strongly to follow it; 1 (default) suits an error of 1 %% a pixel",
+        help="how strongly to follow it; 1 (default) suits an error of 1 %% at each pixel",
     )
     group.add_argument(
         "--anchor",
@@ -84,8 +106,13 @@ def add_method_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def suggest(action: argparse.Action, words: Iterable[str]) -> None:
+    """Words that the completion of a shell offers for an option that also takes others."""
+    action.suggestions = tuple(words)  # type: ignore[attr-defined]
+
+
 def number(above: float, below: float = float("inf")) -> Callable[[str], float]:
-    """A type for argparse: a number strictly between two bounds."""
+    """Make a type for argparse: a number strictly between two bounds."""
 
     def parse(text: str) -> float:
         try:
@@ -101,7 +128,7 @@ def number(above: float, below: float = float("inf")) -> Callable[[str], float]:
 
 
 def whole(least: int) -> Callable[[str], int]:
-    """A type for argparse: a whole number of at least `least`."""
+    """Make a type for argparse: a whole number of at least `least`."""
 
     def parse(text: str) -> int:
         try:
@@ -116,20 +143,24 @@ def whole(least: int) -> Callable[[str], int]:
 
 
 def angle(text: str) -> float | str:
-    """Degrees, "auto", or "none" for one component a pixel."""
+    """A type for argparse: degrees, "auto", or "none" for one component at each pixel."""
     return text.lower() if text.lower() in ("auto", "none") else number(0, 180)(text)
 
 
 def anchor(text: str) -> tuple[int, int, float]:
+    """A type for argparse: column, row and depth of a pixel."""
     try:
         u, v, depth = text.split(",")
-        return int(u), int(v), float(depth)
+        found = int(u), int(v), float(depth)
+        if found[0] < 0 or found[1] < 0 or not abs(found[2]) < float("inf"):
+            raise ValueError
+        return found
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not U,V,DEPTH such as 120,80,2.5") from None
 
 
 def listed(*known: str) -> Callable[[str], tuple[str, ...]]:
-    """A type for argparse: some of the known words, separated by commas; "none" is the empty choice."""
+    """Make a type for argparse: some of the known words, separated by commas; "none" is the empty choice."""
 
     def parse(text: str) -> tuple[str, ...]:
         words = tuple(dict.fromkeys(word.strip().lstrip(".").lower() for word in text.split(",")))

@@ -1,19 +1,18 @@
-"""``quotientgraph solvers``: which backends there are, and how fast they are on real systems."""
+"""``quotientgraph solvers``: list the backends, and time them on real systems."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 
-from .messages import UsageError, print_json
+from .messages import UsageError, print_json, tell
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--bench", nargs="+", metavar="FILE", help="time them on systems from `integrate --dump-systems DIR`"
     )
-    parser.add_argument("--solver", action="append", metavar="NAME", help="time only this one; may be repeated")
-    parser.add_argument("--repeat", type=int, default=3, metavar="N", help="the best of N solves counts (3)")
+    parser.add_argument("--solver", action="append", metavar="NAME", help="time only this backend; may be repeated")
+    parser.add_argument("--repeat", type=int, default=3, metavar="N", help="solve N times and report the fastest (3)")
     parser.add_argument("--json", action="store_true", help="print it as JSON")
 
 
@@ -29,8 +28,8 @@ def run(args: argparse.Namespace) -> int:
     table = [("backend", "usable", "version, or what is missing")]
     table += [(row["name"], "yes" if row["available"] else "no", row["reason"] or row["version"]) for row in rows]
     for name, usable, text in table:
-        sys.stdout.write(f"{name:12} {usable:8} {text}".rstrip() + "\n")
-    sys.stdout.write("The default, auto, picks one of the usable ones for each system.\n")
+        tell(f"{name:12} {usable:8} {text}".rstrip())
+    tell("The default, auto, picks one of the usable ones for each system.")
     return 0
 
 
@@ -48,5 +47,5 @@ def _bench(args: argparse.Namespace) -> int:
     if args.json:
         print_json(comparison.rows(timings))
     else:
-        sys.stdout.write(comparison.table(timings) + "\n")
+        tell(comparison.table(timings))
     return 1 if any(timing.problem for timing in timings) else 0

@@ -1,4 +1,4 @@
-"""``quotientgraph bench``: the arguments of the laboratory, which is loaded when it is called."""
+"""``quotientgraph bench``: the arguments of the benchmark, which itself is loaded when it runs."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 from .arguments import number, whole
-from .messages import UsageError, error
+from .messages import UsageError, error, tell
 
-# Named here for the help; a test compares them with the registries, which are heavy to load.
+# Repeated here for the help, because the registries are slow to load. A test compares the two.
 METHODS = ("components", "pixels", "logdepth", "logdepth-d", "bini", "poisson", "fft")
 TABLES = ("main", "connectivity", "convergence", "reweighting", "components", "merging", "bini", "speed", "profile",
           "large", "unseen", "watch")  # fmt: skip
@@ -61,16 +61,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--frame", default="opengl", metavar="FRAME", help="frame of normals in files, or auto (opengl)"
     )
     parser.add_argument(
-        "--repeat", type=whole(1), default=1, metavar="N", help="runs of each cell; the median time counts (1)"
+        "--repeat", type=whole(1), default=1, metavar="N", help="runs of each cell; the median time is reported (1)"
     )
-    parser.add_argument("--isolate", action="store_true", help="a process for each cell")
+    parser.add_argument("--isolate", action="store_true", help="run each cell in a process of its own")
     parser.add_argument(
         "--processes", type=whole(1), default=1, metavar="N", help="cells that run at once, each on one thread (1)"
     )
     parser.add_argument(
-        "--timeout", type=number(0), metavar="S", help="seconds for a cell; makes each a process of its own"
+        "--timeout",
+        type=number(0),
+        metavar="S",
+        help="stop a cell after S seconds; each then runs in a process of its own",
     )
-    parser.add_argument("--fresh", action="store_true", help="forget what the journal has")
+    parser.add_argument("--fresh", action="store_true", help="measure again what the journal has already")
     parser.add_argument("--any-code", action="store_true", help="keep cells that another version of the code measured")
     parser.add_argument(
         "--plugin",
@@ -80,7 +83,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="module that registers methods, metrics or tables; may be repeated",
     )
     parser.add_argument("--plots", action="store_true", help="also draw plots (needs matplotlib)")
-    parser.add_argument("--color", choices=["auto", "always", "never"], default="auto", help="in the tables (auto)")
+    parser.add_argument(
+        "--color", choices=["auto", "always", "never"], default="auto", help="colours in the tables (auto)"
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress bar")
 
 
@@ -90,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
 
     from ..bench import command, plan
 
-    sys.path.insert(0, os.getcwd())  # where a plugin is, most likely
+    sys.path.insert(0, os.getcwd())  # a plugin is most likely here
     for plugin in args.plugin:
         try:
             import_module(plugin)
@@ -101,9 +106,9 @@ def run(args: argparse.Namespace) -> int:
     except ValueError as problem:
         raise UsageError(problem) from None
     try:
-        failed = command.run_plan(args, groups)
+        failed = command.run_plan(args, groups, tell)
     except KeyboardInterrupt:
-        error(f"interrupted; the same command goes on where it was ({args.out / command.JOURNAL})")
+        error(f"interrupted; the same command continues where it stopped ({args.out / command.JOURNAL})")
         return 130
     for text in failed:
         error(text)

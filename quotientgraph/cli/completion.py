@@ -1,10 +1,12 @@
-"""``quotientgraph completion``: scripts for shells, made from the parsers, so that they are never out of date."""
+"""``quotientgraph completion``: scripts for shells, made from the parsers and therefore never out of date."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Iterator, Mapping
+
+from .messages import write
 
 _INSTALL = """\
 install:
@@ -30,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
             continue
         known.append(name)
     parsers = build_parser(*known)[1]
-    sys.stdout.write({"bash": _bash, "zsh": _zsh, "fish": _fish}[args.shell](COMMANDS, parsers))
+    write({"bash": _bash, "zsh": _zsh, "fish": _fish}[args.shell](COMMANDS, parsers), sys.stdout)
     return 0
 
 
@@ -41,7 +43,8 @@ def _options(parser: argparse.ArgumentParser) -> Iterator[tuple[argparse.Action,
 
 
 def _choices(action: argparse.Action) -> str:
-    return " ".join(map(str, action.choices)) if action.choices else ""
+    words = action.choices if action.choices is not None else getattr(action, "suggestions", ())
+    return " ".join(map(str, words))
 
 
 def _text(action: argparse.Action, forbidden: str) -> str:
@@ -56,7 +59,7 @@ def _bash(commands: dict, parsers: Mapping[str, argparse.ArgumentParser]) -> str
         places = " ".join(_choices(action) for action, strings in _options(parser) if not strings)
         words.append(f'    {name}) words="{options} {places}" ;;'.replace(' "', '"'))
         for action, strings in _options(parser):
-            if strings and action.choices:
+            if strings and _choices(action):
                 places = "|".join(f"{name}:{option}" for option in strings)
                 values.append(f'    {places}) words="{_choices(action)}" ;;')
     return f"""\
@@ -89,7 +92,7 @@ def _zsh(commands: dict, parsers: Mapping[str, argparse.ArgumentParser]) -> str:
     for name, parser in parsers.items():
         lines += [f"    {name})", "      _arguments \\"]
         for action, strings in _options(parser):
-            kind = f"({_choices(action)})" if action.choices else "_files"
+            kind = f"({_choices(action)})" if _choices(action) else "_files"
             value = "" if action.nargs == 0 else f":{action.dest}:{kind}"
             text = _text(action, "'[]:`\\")
             if not strings:

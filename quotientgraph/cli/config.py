@@ -1,4 +1,4 @@
-"""Options from a TOML file: turned into words of the command line and put before the user's own, which win."""
+"""Options from a TOML file. They become words of the command line before the user's own words, which win."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .messages import UsageError
 
 
 def prepare(parser: argparse.ArgumentParser, argv: list[str]) -> list[str]:
-    """The command line with the options of ``--config FILE`` in it; given ones replace those of the file."""
+    """Insert the options of ``--config FILE`` into the command line, except those that the user gave as well."""
     argv = _with_pixel_size(argv)
     file = _config_of(argv)
     if file is None or "--config" not in parser._option_string_actions:
@@ -34,7 +34,7 @@ def prepare(parser: argparse.ArgumentParser, argv: list[str]) -> list[str]:
 
 
 def _with_pixel_size(argv: list[str]) -> list[str]:
-    """``--orthographic maps/*.png``: the file that follows is not the optional size of a pixel."""
+    """In ``--orthographic maps/*.png``, keep argparse from taking the file for the optional size of a pixel."""
     out = []
     for word, following in zip(argv, [*argv[1:], "--"], strict=True):
         out.append(word)

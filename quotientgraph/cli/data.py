@@ -1,4 +1,4 @@
-"""``quotientgraph data``: tell of the benchmark data, fetch or check them."""
+"""``quotientgraph data``: tell where the benchmark data come from, fetch them or check them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from .messages import UsageError
+from .messages import UsageError, tell, write
 
 HOME = "QUOTIENTGRAPH_DATA"  # environment variable: the folder that holds `diligent` and `scenes`
 
@@ -18,9 +18,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         choices=["explain", "check", "fetch"],
         default="explain",
-        help="explain (default) where they come from, check a copy by its hashes, or fetch one",
+        help="explain (default) where the data come from, check a copy by its hashes, or fetch one",
     )
-    parser.add_argument("folder", nargs="?", type=Path, help=f"where the data are or shall be; default ${HOME}")
+    parser.add_argument("folder", nargs="?", type=Path, help=f"where the data are, or are to be put (default: ${HOME})")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -28,17 +28,17 @@ def run(args: argparse.Namespace) -> int:
     from ..bench import downloads
 
     if args.action == "explain":
-        sys.stdout.write(downloads.ABOUT)
+        write(downloads.ABOUT, sys.stdout)
         return 0
     folder = args.folder or (Path(os.environ[HOME]) if os.environ.get(HOME) else None)
     if folder is None:
         raise UsageError(f"name a folder, or set {HOME}")
     if args.action == "fetch":
         for got in downloads.fetch(folder):
-            sys.stdout.write(f"{got}\n")
+            tell(f"{got}")
     states = downloads.check_files(folder)
     for path, state in states:
-        sys.stdout.write(f"{state:14s} {path}\n")
+        tell(f"{state:14s} {path}")
     bad = sum(state != "ok" for _, state in states)
-    sys.stdout.write(f"{len(states) - bad} of {len(states)} known files are in {folder}\n")
+    tell(f"{len(states) - bad} of {len(states)} known files are in {folder}")
     return 1 if bad else 0

@@ -1,15 +1,14 @@
-"""``quotientgraph demo``: an embedded scene from exact normals to depth and mesh, compared with its exact depth."""
+"""``quotientgraph demo``: reconstruct an embedded scene and compare it with its exact depth."""
 
 from __future__ import annotations
 
 import argparse
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .arguments import whole
-from .messages import UsageError, print_json, warning
+from .messages import UsageError, print_json, tell, warning
 
 if TYPE_CHECKING:
     from ..scenes import Scene
@@ -44,13 +43,13 @@ def run(args: argparse.Namespace) -> int:
 
     if args.list:
         for name in scenes.names():
-            sys.stdout.write(f"{name:14} {(scenes.SCENES[name].__doc__ or '').splitlines()[0]}\n")
+            tell(f"{name:14} {_first_line(scenes.SCENES[name].__doc__)}".rstrip())
         return 0
     if args.scene not in scenes.names():
         raise UsageError(f"argument --scene: {args.scene!r} is not a scene; use one of {', '.join(scenes.names())}")
 
     from .integrate import calm
-    from .progress import IterationBar
+    from .progress import IterationBar, compiling_shown
     from .reconstruct import error_text, errors
 
     calm()
@@ -62,7 +61,8 @@ def run(args: argparse.Namespace) -> int:
         bar.stage("components, filling")
         from ..integration import integrate
 
-        result = integrate(scene.normals, scene.mask, scene.camera, "opencv", progress=bar.step)
+        with compiling_shown(bar):
+            result = integrate(scene.normals, scene.mask, scene.camera, "opencv", progress=bar.step)
         bar.stage("writing")
         wrong = errors(result, scene.depth)
         about = {"Scene": scene.description, "Error against the true depth": error_text(wrong)}
@@ -96,16 +96,37 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _first_line(text: str | None) -> str:
+    """The first line of a docstring without its markup; empty where Python was told to drop docstrings."""
+    return ((text or "").strip().splitlines() or [""])[0].replace("`", "")
+
+
+def _headline(name: str, description: str) -> str:
+    """The scene and what it is, without saying the name twice.
+
+    >>> _headline("stairs", "Stairs: seen from above"), _headline("torus", "A ring")
+    ('stairs: seen from above', 'torus: a ring')
+    """
+    text = _first_line(description)
+    if text.lower().startswith(f"{name}:"):
+        text = text[len(name) + 1 :].strip()
+    return f"{name}: {text[:1].lower()}{text[1:]}" if text else name
+
+
 def _write(folder: Path, result, name: str, with_report: bool, about: dict[str, str]) -> list[str]:
     from . import publishing
+    from .manifest import earlier_files, write_manifest
+    from .staging import place_for, staged, staging_for
 
     asked = argparse.Namespace(
         format=("npy",), mesh=("ply",), texture=None, points=False, labels=False, graphml=False, picture=True,
         report=with_report,
     )  # fmt: skip
-    with publishing.place_for(folder), publishing.staged(folder, publishing.staging_for(folder, "demo")) as staging:
+    with place_for(folder), staged(folder, staging_for(folder), earlier_files(folder)) as staging:
         publishing.write_all(staging, result, name, asked, about=about)
-        return sorted(file.name for file in staging.iterdir())
+        files = sorted(file.name for file in staging.iterdir())
+        write_manifest(staging, f"scene {name}", asked)
+    return files
 
 
 def _write_input(folder: Path, scene: Scene) -> None:
@@ -114,9 +135,9 @@ def _write_input(folder: Path, scene: Scene) -> None:
 
     from ..geometry.camera import Pinhole
     from ..io import write_image
-    from . import publishing
+    from .staging import place_for, staged, staging_for
 
-    with publishing.place_for(folder), publishing.staged(folder, publishing.staging_for(folder, "demo")) as staging:
+    with place_for(folder), staged(folder, staging_for(folder)) as staging:
         opengl = np.where(scene.mask[..., None], scene.normals * (1, -1, -1), 0)
         write_image(staging / "normal_map.png", np.rint((opengl + 1) / 2 * 65535).astype(np.uint16))
         write_image(staging / "mask.png", np.where(scene.mask, np.uint8(255), np.uint8(0)))
@@ -127,7 +148,7 @@ def _write_input(folder: Path, scene: Scene) -> None:
 
 def _tell(record: dict) -> None:
     lines = [
-        f"{record['scene']}: {record['description'][0].lower()}{record['description'][1:]}",
+        _headline(record["scene"], record["description"]),
         f"  {record['width']} × {record['height']} normals, {record['components']:,} components, "
         f"{record['iterations']} iterations, {record['total_seconds']:.1f} s",
         f"  error against the exact depth: {100 * record['relative_error']:.2g} % on average",
@@ -137,4 +158,4 @@ def _tell(record: dict) -> None:
     lines.append("next: quotientgraph integrate YOUR_NORMAL_MAP.png --fov 60")
     for text in record["warnings"]:
         warning(text)
-    sys.stdout.write("\n".join(lines) + "\n")
+    tell("\n".join(lines))

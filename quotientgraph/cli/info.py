@@ -1,22 +1,21 @@
-"""``quotientgraph info``: what is understood of a normal map, before anything is integrated."""
+"""``quotientgraph info``: show what is understood of a normal map, without integrating it."""
 
 from __future__ import annotations
 
 import argparse
 import math
-import sys
 from pathlib import Path
 from typing import Any
 
 from .arguments import add_input_arguments
 from .config import prepare
 from .file_lists import expand, names
-from .messages import about, error, expected, one_line, print_json
-from .reading import Understood, check_options, describe_camera, understand
+from .messages import about, error, expected, one_line, print_json, tell
+from .understand import Understood, check_options, describe_camera, understand
 
 ANGLES = (2.0, 3.5, 5.0)
+MAX_PIXELS = 2**25  # above, components are not counted: each pixel takes about 200 bytes
 _LEFT_OUT = {"no_normal": "without a normal", "no_ray": "without a ray", "faces_away": "facing away"}
-_KINDS = {8: "8-bit integers", 16: "16-bit integers", 32: "32-bit floats", 64: "64-bit floats"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
             failed = True
         else:
             if not args.json:
-                sys.stdout.write(("\n" if records else "") + "\n".join(_lines(record)) + "\n")
+                tell(("\n" if records else "") + "\n".join(_lines(record)))
         records.append(record)
     if args.json:
         print_json(records[0] if len(records) == 1 else records)
@@ -51,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def describe(path: Path, name: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Everything that can be said of an input, in plain types."""
+    """Everything that is known of an input, in types that JSON has."""
     source = understand(path, name, args)
     found = source.found
     height, width = found.normals.shape[:2]
@@ -61,18 +60,26 @@ def describe(path: Path, name: str, args: argparse.Namespace) -> dict[str, Any]:
         "width": width,
         "height": height,
         "bits": found.bits,
+        "dtype": found.dtype,
+        "precision": found.precision,
         "mask_pixels": None if found.mask is None else int(found.mask.sum()),
+        "mask_from": found.mask_from,
         "camera": describe_camera(found.camera),
+        "camera_from": found.camera_from,
         "frame": source.frame,
-        "frame_reason": source.evidence.reason if source.evidence else "given",
+        "frame_reason": source.reason,
         "frame_scores": {} if source.evidence is None else {k: vars(v) for k, v in source.evidence.scores.items()},
         "truth": None if found.truth is None else str(found.truth),
         "notes": list(found.notes),
+        "warnings": list(source.warnings),
     }
     return record | (_components(source, args.connectivity) if source.frame is not None else {})
 
 
 def _components(source: Understood, connectivity: int) -> dict[str, Any]:
+    """Valid pixels, pieces and components, unless the map is so large that this would take gigabytes."""
+    if source.found.normals[..., 0].size > MAX_PIXELS:
+        return {}
     from ..beyond.automatic_angle import suitable_angle
     from ..geometry.normals import NormalMap
     from ..graph.pixels import PixelGraph
@@ -99,11 +106,13 @@ def _lines(record: dict[str, Any]) -> list[str]:
     size = record["width"] * record["height"]
     share = "" if record["mask_pixels"] is None else f", mask {record['mask_pixels'] / size:.1%}"
     rows = [
-        ("size", f"{record['width']} × {record['height']}, {_KINDS.get(record['bits'], record['bits'])}{share}"),
-        ("camera", record["camera"]),
+        ("size", f"{record['width']} × {record['height']}, {record['precision']}{share}"),
+        ("camera", record["camera"] + (f" from {record['camera_from']}" if record["camera_from"] else "")),
         ("frame", f"{record['frame'] or 'undecided; pass --frame'} ({record['frame_reason']})"),
     ]
     rows += [("", line) for line in _score_lines(record["frame_scores"])]
+    if record["frame"] and "pieces" not in record:
+        rows.append(("components", f"not counted, the map has more than {MAX_PIXELS:,} pixels"))
     if "pieces" in record:
         left = [f"{n:,} {_LEFT_OUT.get(why, why)}" for why, n in record["left_out"].items() if n]
         rows += [
@@ -115,11 +124,12 @@ def _lines(record: dict[str, Any]) -> list[str]:
     if record["truth"]:
         rows.append(("truth", record["truth"]))
     rows += [("note", note) for note in record["notes"]]
+    rows += [("warning", text) for text in record["warnings"]]
     return [record["input"], *(f"  {key:10}  {value}" for key, value in rows)]
 
 
 def _score_lines(scores: dict[str, dict[str, float]], limit: int = 4) -> list[str]:
-    """The best candidates, one a line."""
+    """The best candidates, one on each line."""
 
     def rank(item: tuple[str, dict[str, float]]) -> tuple[float, float]:
         residual = item[1]["residual"]

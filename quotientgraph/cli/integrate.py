@@ -1,25 +1,25 @@
-"""``quotientgraph integrate``: normal maps in, depth and meshes out; one or many."""
+"""``quotientgraph integrate``: turn one or many normal maps into depth and meshes."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
 import logging
-import secrets
 import sys
 import time
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
-from . import publishing
+from . import publishing, staging
 from .arguments import add_input_arguments, add_method_arguments, whole
 from .config import prepare
 from .file_lists import expand, names
-from .messages import UsageError, error, print_json, warning
+from .manifest import is_complete
+from .messages import UsageError, error, print_json, say, tell, warning
 from .progress import InputBar, IterationBar
-from .reading import check_options
-from .reconstruct import Job, attempt, sentence
+from .reconstruct import InputTask, attempt, sentence
+from .understand import check_options
 
 EPILOG = """\
 An INPUT is a file (.png .tiff .exr .npy .npz .mat), a folder with a normal map (normal_map.png, normals.npz or
@@ -40,11 +40,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_input_arguments(parser)
     add_method_arguments(parser)
     group = parser.add_argument_group("running")
-    group.add_argument("-j", "--jobs", type=whole(1), default=1, metavar="N", help="inputs at a time (1)")
     group.add_argument(
-        "--skip-existing", action=argparse.BooleanOptionalAction, help="leave inputs alone whose files are all there"
+        "-j", "--jobs", type=whole(1), default=1, metavar="N", help="inputs that are worked on at a time (1)"
     )
-    group.add_argument("--config", metavar="FILE", help="options from a TOML file, by the names above; given ones win")
+    group.add_argument(
+        "--skip-existing", action=argparse.BooleanOptionalAction, help="skip inputs whose results are complete"
+    )
+    group.add_argument(
+        "--config", metavar="FILE", help="options from a TOML file, by the names above; the command line wins"
+    )
     group.add_argument("--json", action="store_true", help="print what was done as JSON")
     group.add_argument("-q", "--quiet", action="store_true", help="print errors only")
     parser.set_defaults(prepare=prepare)
@@ -58,17 +62,18 @@ def run(args: argparse.Namespace) -> int:
     root = Path(args.output or "quotientgraph-output")
     direct = single and args.output is not None
     with contextlib.ExitStack() as stack:
-        stack.enter_context(publishing.place_for(root) if direct else publishing.folder(root))
+        stack.enter_context(staging.place_for(root) if direct else staging.folder(root))
         if args.dump_systems:
             dump = Path(args.dump_systems)
-            stack.enter_context(publishing.place_for(dump) if single else publishing.folder(dump))
-        jobs = _jobs(paths, args, root, direct, single)
-        records = list(_records(jobs, args))
+            stack.enter_context(staging.place_for(dump) if single else staging.folder(dump))
+        tasks = _tasks(paths, args, root, direct, single)
+        records = list(_records(tasks, args))
+        _tell_kernel_notes(args)
     return _finish(records, args, time.perf_counter() - began)
 
 
 def check(args: argparse.Namespace) -> None:
-    """Refuse what is wrong for every input, before any of them is read."""
+    """Refuse options that are wrong for every input, before any input is read."""
     check_options(args)
     if args.method is not None:
         from ..integration import METHODS
@@ -104,32 +109,31 @@ def check(args: argparse.Namespace) -> None:
 
 
 def calm() -> None:
-    """The library's log messages are shown as warnings of the result; not twice."""
+    """Silence the library's log: its messages are shown as warnings of the result, and once is enough."""
     for name in ("quotientgraph", "laplacians"):
         logging.getLogger(name).setLevel(logging.ERROR)
 
 
-def _jobs(paths: list[Path], args: argparse.Namespace, root: Path, direct: bool, single: bool) -> list[Job]:
-    token = secrets.token_hex(4)
-    jobs = []
+def _tasks(paths: list[Path], args: argparse.Namespace, root: Path, direct: bool, single: bool) -> list[InputTask]:
+    tasks = []
     for path, name in zip(paths, names(paths)):
         target = root if direct else root / name
         dump = None if not args.dump_systems else Path(args.dump_systems) / ("" if single else name)
-        dump_staging = None if dump is None else publishing.staging_for(dump, f"{token}-systems")
-        jobs.append(Job(path, name, target, publishing.staging_for(target, token), dump, dump_staging, args))
-    return jobs
+        dump_staging = None if dump is None else staging.staging_for(dump)
+        tasks.append(InputTask(path, name, target, staging.staging_for(target), dump, dump_staging, args))
+    return tasks
 
 
-def _records(jobs: list[Job], args: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """Do the jobs and tell of each as it is done."""
+def _records(tasks: list[InputTask], args: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Do the tasks and tell of each as it is done."""
     left = []
-    for job in jobs:
-        if args.skip_existing and publishing.all_there(job.target, args):
-            record = {"input": str(job.path), "name": job.name, "status": "skipped", "output": str(job.target)}
+    for task in tasks:
+        if args.skip_existing and is_complete(task.target, publishing.planned(args), args):
+            record = {"input": str(task.path), "name": task.name, "status": "skipped", "output": str(task.target)}
             _tell(record, args)
             yield record
         else:
-            left.append(job)
+            left.append(task)
     n_workers = min(args.jobs, len(left))
     quiet = args.quiet or args.json
     if len(left) == 1:
@@ -142,9 +146,9 @@ def _records(jobs: list[Job], args: argparse.Namespace) -> Iterator[dict[str, An
         if n_workers > 1:
             from . import workers
 
-            done: Generator[tuple[Job, dict[str, Any]]] = workers.run(left, n_workers)
+            done: Generator[tuple[InputTask, dict[str, Any]]] = workers.run(left, n_workers)
         else:
-            done = ((job, attempt(job, bars)) for job in left)
+            done = ((task, attempt(task, bars)) for task in left)
         with contextlib.closing(done):
             for _, record in done:
                 bars.done(record)
@@ -161,9 +165,15 @@ def _tell(record: dict[str, Any], args: argparse.Namespace) -> None:
     for text in record.get("warnings", ()):
         warning(f"{record['name']}: {text}")
     if not args.json:
-        from tqdm import tqdm
+        tell(sentence(record))
 
-        tqdm.write(sentence(record), file=sys.stdout)
+
+def _tell_kernel_notes(args: argparse.Namespace) -> None:
+    """Say what is wrong with the cache of compiled kernels, if anything is."""
+    laplacians = sys.modules.get("laplacians")
+    if laplacians is not None and hasattr(laplacians, "kernel_notes") and not args.quiet:
+        for text in laplacians.kernel_notes():
+            warning(text)
 
 
 def _finish(records: list[dict[str, Any]], args: argparse.Namespace, seconds: float) -> int:
@@ -183,8 +193,8 @@ def _finish(records: list[dict[str, Any]], args: argparse.Namespace, seconds: fl
         speed = count["ok"] / max(seconds, 1e-3)
         rate = f", {speed:.{0 if speed >= 10 else 1 if speed >= 1 else 2}f} a second" if count["ok"] > 1 else ""
         text = f"{len(records)} inputs: {', '.join(parts)}; {seconds:.1f} s{rate}"
-        (sys.stderr if count["failed"] else sys.stdout).write(text + "\n")
+        (say if count["failed"] else tell)(text)
         if count["failed"] > 1:
             failed = ", ".join(r["name"] for r in records if r["status"] == "failed")
-            sys.stderr.write(f"failed: {failed}\n")
+            say(f"failed: {failed}")
     return 1 if count["failed"] else 0

@@ -1,4 +1,8 @@
-"""Messages for people on stderr, one line each and in one form; documents for programs on stdout."""
+"""Messages for people, one line each on stderr, and documents for programs on stdout.
+
+Everything is written through `write`, which replaces what the encoding of the stream cannot express: a terminal or a pipe
+may be ASCII, a file name may hold bytes that are no text, and either stream may be closed.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +10,14 @@ import json
 import math
 import os
 import sys
-from typing import Any
+from typing import Any, TextIO
 
 TRACEBACK = "QUOTIENTGRAPH_TRACEBACK"
+
+# What the messages of this program hold beyond ASCII, for streams that cannot express it.
+_PLAIN = str.maketrans(
+    {"→": "->", "×": "x", "°": " degrees", "…": "...", "−": "-", "–": "-", "φ": "phi", "≤": "<=", "≥": ">=", "ü": "ue"}
+)
 
 
 class UsageError(Exception):
@@ -16,27 +25,63 @@ class UsageError(Exception):
 
 
 def error(text: object) -> None:
+    """Say that something failed."""
     say(f"quotientgraph: error: {text}")
 
 
 def warning(text: object) -> None:
+    """Say what a user should know about a result."""
     say(f"quotientgraph: warning: {text}")
 
 
 def say(text: str) -> None:
-    """A line on stderr, above a progress bar if there is one."""
-    if "tqdm" in sys.modules:
-        from tqdm import tqdm
+    """Write a line on stderr, above a progress bar if there is one."""
+    write(text + "\n", sys.stderr)
 
-        tqdm.write(text, file=sys.stderr)
+
+def tell(text: str) -> None:
+    """Write a line on stdout, above a progress bar if there is one."""
+    write(text + "\n", sys.stdout)
+
+
+def write(text: str, stream: TextIO | None) -> None:
+    """Write text to a stream, which may be closed (None), or unable to express some letters."""
+    if stream is None:
+        return
+    text = printable(text, stream)
+    if "tqdm" in sys.modules and getattr(sys.modules["tqdm"].tqdm, "_instances", None):
+        sys.modules["tqdm"].tqdm.write(text, file=stream, end="")
     else:
-        sys.stderr.write(text + "\n")
-        sys.stderr.flush()
+        stream.write(text)
+    if stream is sys.stderr:
+        stream.flush()
+
+
+def printable(text: str, stream: TextIO | None = None) -> str:
+    """The text in letters that the stream can express; without a stream, in letters that UTF-8 can.
+
+    >>> printable("a \\udcff.png")
+    'a \\\\udcff.png'
+    """
+    encoding = "utf-8" if stream is None else getattr(stream, "encoding", None) or "ascii"
+    try:
+        text.encode(encoding)
+    except (UnicodeError, LookupError):
+        plain = text if encoding.lower().replace("-", "") == "utf8" else text.translate(_PLAIN)
+        try:
+            return plain.encode(encoding, "backslashreplace").decode(encoding)
+        except LookupError:
+            return plain.encode("ascii", "backslashreplace").decode("ascii")
+    return text
 
 
 def print_json(document: Any) -> None:
-    """A document on stdout; numbers that JSON does not have become null."""
-    sys.stdout.write(json.dumps(_plain(document), indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+    """Write a document on stdout. Numbers that JSON does not have become null."""
+    plain = _plain(document)
+    text = json.dumps(plain, indent=1, allow_nan=False, ensure_ascii=False)
+    if sys.stdout is not None and printable(text, sys.stdout) != text:
+        text = json.dumps(plain, indent=1, allow_nan=False)  # every letter as an escape, which is the same document
+    write(text + "\n", sys.stdout)
 
 
 def _plain(value: Any) -> Any:
@@ -50,12 +95,13 @@ def _plain(value: Any) -> Any:
 
 
 def expected() -> tuple[type[Exception], ...]:
-    """What can go wrong without being a fault of the program: files, values, memory, a solver."""
+    """The exceptions that are not a fault of the program: about files, values, memory and solvers."""
     if os.environ.get(TRACEBACK):
         return ()
     known: tuple[type[Exception], ...] = (ValueError, OSError, MemoryError)
-    loaded = sys.modules.get("laplacians.system")  # one that was never loaded has not failed
-    return known if loaded is None else (*known, loaded.SolverError)
+    loaded = sys.modules.get("laplacians")  # if it was never loaded, no solver can have failed
+    failure = getattr(loaded, "SolverError", None) or getattr(sys.modules.get("laplacians.system"), "SolverError", None)
+    return known if failure is None else (*known, failure)
 
 
 def one_line(problem: BaseException) -> str:
@@ -68,7 +114,7 @@ def one_line(problem: BaseException) -> str:
 
 
 def about(path: object, text: str) -> str:
-    """A message that names the input first, once.
+    """A message that begins with the name of the input, but does not repeat it.
 
     >>> about("in", "frame: nothing faces the camera"), about("in", "in/mask.png: not a PNG file")
     ('in: frame: nothing faces the camera', 'in/mask.png: not a PNG file')
@@ -77,7 +123,7 @@ def about(path: object, text: str) -> str:
 
 
 def unexpected(problem: BaseException) -> str:
-    """A fault of the program, put so that it can be reported."""
+    """The message for a fault of the program, with what to report."""
     return (
         f"internal error, {type(problem).__name__}: {one_line(problem)}; "
         f"please report it with the output of {TRACEBACK}=1 quotientgraph …"

@@ -1,4 +1,4 @@
-"""One input from reading to files: what `integrate` does, in this process or in a worker."""
+"""One input from reading to writing, in this process or in a worker."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .manifest import earlier_files, write_manifest
 from .messages import TRACEBACK, about, expected, one_line, unexpected
-from .publishing import staged, write_all
-from .reading import Understood, describe_camera, file_for, understand
+from .progress import Watcher, compiling_shown
+from .publishing import write_all
+from .staging import staged
+from .understand import Understood, describe_camera, describe_input, file_for, understand
 
 if TYPE_CHECKING:
-    from ..result import Reconstruction, Step
+    from ..result import Reconstruction
 
 _SETTINGS = (
     "preset", "merge_every", "reweighting", "max_iterations", "energy_tol", "solver", "fill_solver", "device",
@@ -26,8 +29,8 @@ _SETTINGS = (
 
 
 @dataclass(frozen=True)
-class Job:
-    """An input and where its results go; `staging` and `dump_staging` are gone when it is done."""
+class InputTask:
+    """An input and where its results go. The folders `staging` and `dump_staging` exist only while it is worked on."""
 
     path: Path
     name: str
@@ -38,62 +41,59 @@ class Job:
     args: argparse.Namespace
 
 
-class Watcher:
-    """Is told what goes on; this one does not care."""
-
-    def stage(self, text: str) -> None: ...
-
-    def step(self, step: Step) -> None: ...
-
-
-def attempt(job: Job, watcher: Watcher | None = None) -> dict[str, Any]:
-    """Do a job; a failure is a record as well, so that one bad file does not stop the others."""
-    record: dict[str, Any] = {"input": str(job.path), "name": job.name, "status": "ok"}
+def attempt(task: InputTask, watcher: Watcher | None = None) -> dict[str, Any]:
+    """Do a task. A failure becomes a record as well, so that one bad file does not stop the others."""
+    record: dict[str, Any] = {"input": str(task.path), "name": task.name, "status": "ok"}
     began = time.perf_counter()
     try:
-        record |= _do(job, watcher or Watcher())
+        record |= _do(task, watcher or Watcher())
     except expected() as problem:
-        record |= {"status": "failed", "error": about(job.path, one_line(problem))}
+        record |= {"status": "failed", "error": about(task.path, one_line(problem))}
     except Exception as problem:
         if os.environ.get(TRACEBACK):
             raise
-        record |= {"status": "failed", "error": f"{job.path}: {unexpected(problem)}"}
+        record |= {"status": "failed", "error": f"{task.path}: {unexpected(problem)}"}
     record["total_seconds"] = round(time.perf_counter() - began, 4)
     return record
 
 
-def _do(job: Job, watcher: Watcher) -> dict[str, Any]:
+def _do(task: InputTask, watcher: Watcher) -> dict[str, Any]:
     from ..io import InputError, read_arrays
 
-    args = job.args
+    args = task.args
     watcher.stage("reading")
-    if glob.has_magic(str(job.path)) and not job.path.exists():
-        raise InputError(f"{job.path}: no file matches this pattern")
-    source = understand(job.path, job.name, args)
-    if source.frame is None:
-        assert source.evidence is not None
+    if glob.has_magic(str(task.path)) and not task.path.exists():
+        raise InputError(f"{task.path}: no file matches this pattern")
+    source = understand(task.path, task.name, args)
+    if source.frame is None and source.evidence is not None:
         source.evidence.require()
     with contextlib.ExitStack() as stack:
-        folder = stack.enter_context(staged(job.target, job.staging))
-        settings = settings_of(args, source, job.name)
-        texture = file_for(args.texture, job.name)
+        folder = stack.enter_context(staged(task.target, task.staging, earlier_files(task.target)))
+        settings = settings_of(args, source, task.name)
+        texture = file_for(args.texture, task.name)
         image = None if texture is None else next(iter(read_arrays(texture).values()))
-        if job.dump is not None and job.dump_staging is not None:
+        if task.dump is not None and task.dump_staging is not None:
             import laplacians
             from laplacians.comparison import Dumping
 
-            systems = stack.enter_context(staged(job.dump, job.dump_staging))
+            systems = stack.enter_context(staged(task.dump, task.dump_staging, _is_dumped_system))
             settings["solver"] = Dumping(laplacians.get(settings.get("solver", "auto")), systems)
-        result = integrated(source, settings, args, watcher)
-        known = facts(source, result, args)
+        with compiling_shown(watcher):
+            result = integrated(source, settings, args, watcher)
+        known = record_of(source, result, args)
         watcher.stage("writing")
-        write_all(folder, result, job.name, args, image, known_of(job.path, known))
+        write_all(folder, result, task.name, args, image, known_of(task.path, known))
         files = sorted(file.name for file in folder.iterdir())
-    return {"output": str(job.target), "files": files, **known}
+        write_manifest(folder, str(task.path), args)
+    return {"output": str(task.target), "files": files, **known}
+
+
+def _is_dumped_system(file: Path) -> bool:
+    return re.fullmatch(r"\d{4,}\.npz", file.name) is not None
 
 
 def settings_of(args: argparse.Namespace, source: Understood, name: str) -> dict[str, Any]:
-    """Keywords for `integrate`: only what the user asked for, so that the library's defaults stay its own."""
+    """Keywords for `integrate`: only those that the user gave, so that the defaults are those of the library."""
     from ..io import InputError, read_depth
 
     settings = {key: getattr(args, key) for key in _SETTINGS if getattr(args, key, None) is not None}
@@ -111,7 +111,7 @@ def settings_of(args: argparse.Namespace, source: Understood, name: str) -> dict
 def integrated(
     source: Understood, settings: dict[str, Any], args: argparse.Namespace, watcher: Watcher
 ) -> Reconstruction:
-    """The reconstruction of what was read."""
+    """Integrate the normals that were read."""
     from ..integration import integrate
 
     options: dict[str, Any] = {key: getattr(args, key) for key in ("connectivity", "method") if getattr(args, key)}
@@ -139,9 +139,11 @@ def _option(keyword: str) -> str:
     return {"prior": "--depth-prior", "anchors": "--anchor"}.get(keyword, f"--{keyword.replace('_', '-')}")
 
 
-def facts(source: Understood, result: Reconstruction, args: argparse.Namespace) -> dict[str, Any]:
-    """What can be said about a result, in plain types."""
+def record_of(source: Understood, result: Reconstruction, args: argparse.Namespace) -> dict[str, Any]:
+    """What is known of a result, in types that JSON has."""
     import numpy as np
+
+    from ..io.plausibility import CONTRADICTION
 
     finite = result.depth[np.isfinite(result.depth)]
     height, width = result.depth.shape
@@ -149,10 +151,14 @@ def facts(source: Understood, result: Reconstruction, args: argparse.Namespace) 
         "width": width,
         "height": height,
         "bits": source.found.bits,
+        "precision": source.found.precision,
         "valid_pixels": int(finite.size),
         "frame": source.frame,
-        "frame_reason": source.evidence.reason if source.evidence else "given",
+        "frame_reason": source.reason,
         "camera": describe_camera(source.found.camera),
+        "camera_from": source.found.camera_from,
+        "mask_from": source.found.mask_from,
+        "understood": describe_input(source),
         "method": args.method or "components",
         "angle": result.levels[0].angle,
         "components": int(result.levels[0].n_components),
@@ -166,7 +172,7 @@ def facts(source: Understood, result: Reconstruction, args: argparse.Namespace) 
         "depth_min": float(finite.min()),
         "depth_max": float(finite.max()),
         "notes": list(source.found.notes),
-        "warnings": list(result.warnings),
+        "warnings": [*source.warnings, *(text for text in result.warnings if not text.startswith(CONTRADICTION))],
         "seconds": {stage: round(seconds, 4) for stage, seconds in result.seconds.items()},
     }
     truth = source.found.read_truth()
@@ -176,9 +182,10 @@ def facts(source: Understood, result: Reconstruction, args: argparse.Namespace) 
 
 
 def known_of(path: Path, record: dict[str, Any]) -> dict[str, str]:
-    """What the report says of an input beyond the result itself."""
+    """What the report tells about the input, beside the result itself."""
     out = {"Input": str(path), "Frame of the normals": f"{record['frame']} ({record['frame_reason']})"}
-    out["Precision"] = f"{record['bits']} bits a value"
+    out["Camera and mask from"] = f"{record['camera_from'] or 'nothing'}, {record['mask_from'] or 'nothing'}"
+    out["Precision"] = record["precision"]
     if record["notes"]:
         out["Understood"] = "; ".join(record["notes"])
     if "made" in record:
@@ -187,11 +194,12 @@ def known_of(path: Path, record: dict[str, Any]) -> dict[str, str]:
 
 
 def error_text(record: dict[str, Any]) -> str:
+    """The error against the true depth, in a few words."""
     return f"MADE {record['made']:.3g} ({100 * record['relative_error']:.2g} %)"
 
 
 def errors(result: Reconstruction, truth: Any) -> dict[str, float]:
-    """How far the depth is from the true one, once its free factor or offset is set."""
+    """The error of the depth against the true one, after the free factor or offset has been fitted."""
     from ..metrics import made, relative_error
 
     offset = not result.graph.pixels.map.camera.central
@@ -202,7 +210,7 @@ def errors(result: Reconstruction, truth: Any) -> dict[str, float]:
 
 
 def sentence(record: dict[str, Any]) -> str:
-    """A record as a line for people."""
+    """A record as a few lines for people."""
     if record["status"] == "skipped":
         return f"{record['name']}: skipped, {record['output']} is complete"
     first, last = record["components"], record["components_last"]
@@ -215,4 +223,5 @@ def sentence(record: dict[str, Any]) -> str:
     if "made" in record:
         parts.append(error_text(record))
     parts.append(f"{record['total_seconds']:.2f} s")
-    return f"{record['name']}: {', '.join(parts)}\n  → {record['output']}: {', '.join(record['files'])}"
+    lines = [f"{record['name']}: {', '.join(parts)}", f"  {record['understood']}"]
+    return "\n".join([*lines, f"  → {record['output']}: {', '.join(record['files'])}"])

@@ -1,10 +1,9 @@
-"""A few processes that work through jobs; one that dies takes only its job along."""
+"""A few processes that work through tasks. If one of them dies, only its own task fails."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Generator, Iterator
@@ -12,44 +11,45 @@ from multiprocessing import connection, get_context
 from types import ModuleType
 from typing import Any
 
-from .reconstruct import Job, attempt
+from .reconstruct import InputTask, attempt
+from .staging import discard
 
 _THREADS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
-def run(jobs: list[Job], n_workers: int) -> Generator[tuple[Job, dict[str, Any]]]:
-    """Each job with its record, in the order in which they are done.
+def run(tasks: list[InputTask], n_workers: int) -> Generator[tuple[InputTask, dict[str, Any]]]:
+    """Yield each task with its record, in the order in which the tasks are finished.
 
-    Workers are spawned, so that nothing of this process is shared with them, and each may use its part of the cores.
-    On an interrupt they are told to stop, and what they left is removed.
+    Workers are spawned, so that they share nothing with this process, and each may use its part of the cores.
+    On an interrupt they are stopped, and their unfinished files are removed.
     """
-    waiting = list(reversed(jobs))
-    busy: dict[Any, tuple[Any, Job]] = {}  # connection -> process, job
+    waiting = list(reversed(tasks))
+    busy: dict[Any, tuple[Any, InputTask]] = {}  # connection -> process, task
     idle: list[tuple[Any, Any]] = []
     try:
         with _thread_share(n_workers):
             while waiting or busy:
                 while waiting and len(busy) < n_workers:
                     process, line = idle.pop() if idle else _start()
-                    job = waiting.pop()
-                    busy[line] = process, job
-                    with contextlib.suppress(OSError):  # it has died: its line is at its end, seen below
-                        line.send(job)
+                    task = waiting.pop()
+                    busy[line] = process, task
+                    with contextlib.suppress(OSError):  # the worker has died, which is noticed below
+                        line.send(task)
                 ready: list[Any] = connection.wait(list(busy))
                 for line in ready:
-                    process, job = busy[line]
+                    process, task = busy[line]
                     try:
                         record = line.recv()
                         idle.append((process, line))
                     except (EOFError, OSError):
                         process.join()
-                        record = _lost(job, process.exitcode)
+                        record = _lost(task, process.exitcode)
                     del busy[line]
-                    yield job, record
+                    yield task, record
     finally:
         _stop([*(entry[0] for entry in busy.values()), *(process for process, _ in idle)])
-        for _, job in busy.values():
-            _tidy(job)
+        for _, task in busy.values():
+            _tidy(task)
 
 
 def _start() -> tuple[Any, Any]:
@@ -64,7 +64,7 @@ def _start() -> tuple[Any, Any]:
 
 @contextlib.contextmanager
 def _without_main() -> Iterator[None]:
-    """A spawned process imports the parent's main script first; a worker has no use for it, and it may not be guarded."""
+    """Keep a spawned process from importing the parent's main script, which may lack a guard and is of no use to it."""
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
     try:
@@ -74,7 +74,7 @@ def _without_main() -> Iterator[None]:
 
 
 def _serve(line: Any) -> None:
-    """A worker's life. Ctrl-C reaches the whole group of processes; only the parent listens to it."""
+    """What a worker process does. Ctrl-C reaches the whole group of processes, and only the parent acts on it."""
     from .integrate import calm
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -95,22 +95,22 @@ def _stop(processes: list[Any]) -> None:
             process.join()
 
 
-def _lost(job: Job, code: int | None) -> dict[str, Any]:
-    _tidy(job)
+def _lost(task: InputTask, code: int | None) -> dict[str, Any]:
+    _tidy(task)
     cause = f"signal {signal.Signals(-code).name}" if code and code < 0 else f"exit code {code}"
-    text = f"{job.path}: the worker process ended ({cause}); probably out of memory, use fewer --jobs"
-    return {"input": str(job.path), "name": job.name, "status": "failed", "error": text, "total_seconds": 0.0}
+    text = f"{task.path}: the worker process ended ({cause}); probably out of memory, use fewer --jobs"
+    return {"input": str(task.path), "name": task.name, "status": "failed", "error": text, "total_seconds": 0.0}
 
 
-def _tidy(job: Job) -> None:
-    for folder in (job.staging, job.dump_staging):
+def _tidy(task: InputTask) -> None:
+    for folder in (task.staging, task.dump_staging):
         if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+            discard(folder)
 
 
 @contextlib.contextmanager
 def _thread_share(n_workers: int) -> Iterator[None]:
-    """Environment for processes started inside: each may use its part of the cores."""
+    """Set the environment so that each process started inside the block uses its part of the cores."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     before = {name: os.environ.get(name) for name in _THREADS}
     for name, value in before.items():

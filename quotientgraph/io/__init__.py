@@ -1,4 +1,4 @@
-"""Files in and out. Nothing here imports a decoder before a file of its kind is met.
+"""Read and write files. A decoder is imported when the first file of its kind is read.
 
 >>> import quotientgraph.io as qio
 >>> qio.frame_axes("opengl").diagonal().tolist()
@@ -10,21 +10,31 @@ from __future__ import annotations
 from .atomic import OutputError, atomic
 from .camera_files import read_camera
 from .conventions import FrameEvidence, FrameScore, detect_frame, frame_axes, frame_name, to_opencv
-from .depth_files import read_labels, write_depth, write_graphml, write_labels
+from .depth_files import read_depth, read_labels, write_depth, write_graphml, write_labels
+from .folders import InputFiles, find_files_beside, find_input_files, is_input_folder
 from .formats import InputError, read_arrays, readable, reader, writable, write_image, writer
 from .mesh_files import mesh_writer, write_mesh, write_points
-from .normal_files import NormalInput, read_depth, read_normals
+from .normal_arrays import as_mask, as_normals
+from .normal_files import NormalInput, read_normals
+from .plausibility import check_conventions
 
 __all__ = [
     "FrameEvidence",
     "FrameScore",
     "InputError",
+    "InputFiles",
     "NormalInput",
     "OutputError",
+    "as_mask",
+    "as_normals",
     "atomic",
+    "check_conventions",
     "detect_frame",
+    "find_files_beside",
+    "find_input_files",
     "frame_axes",
     "frame_name",
+    "is_input_folder",
     "mesh_writer",
     "read_arrays",
     "read_camera",

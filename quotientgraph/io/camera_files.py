@@ -1,6 +1,9 @@
-"""Cameras from files: intrinsics as text, JSON or an array, and ray maps.
+"""Read cameras from files: intrinsics as text, JSON, YAML or an array, and ray maps.
 
-Intrinsics are 3×3, or the four numbers fx fy cx cy. Two layouts besides OpenCV's are recognised and reported:
+Intrinsics are 3×3, or the four numbers fx fy cx cy. YAML files of OpenCV, ROS and Kalibr are understood. If the file
+states the size of its image, and the normal map is the same image at another size, the intrinsics are scaled.
+
+Two layouts besides OpenCV's are recognised and reported:
 the row-first order of old BiNI files, [[fy, 0, cy], [0, fx, cx], [0, 0, 1]], by its principal point when the
 image is not square; and a transposed matrix. DSINE puts the principal point at (W − 1)/2, others at W/2; the
 half pixel is kept as it stands in the file.
@@ -9,14 +12,16 @@ half pixel is kept as it stands in the file.
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..geometry.camera import Camera, Pinhole, RayMap, Shape
-from .formats import InputError, check_file, read_arrays
+from .formats import InputError, check_file, read_arrays, readable
 
+TEXT_SUFFIXES = (".txt", ".json", ".yaml", ".yml", ".csv", ".dat", "")
 _REMEDY = "write the 3×3 matrix K, or fx fy cx cy"
 _NAMES = ("k", "camera_matrix", "intrinsics", "intrinsic_matrix", "cam_k", "matrix")
 
@@ -27,8 +32,14 @@ def read_camera(path: Path | str, shape: Shape) -> tuple[Camera, list[str]]:
     An (H, W, 3) array in ``.npy``, ``.npz``, ``.exr`` … is a `RayMap`; everything else is intrinsics.
     """
     path = Path(path)
-    if path.suffix.lower() in (".txt", ".json", ".csv", ".dat", ""):
-        values = _from_text(path)
+    suffix = path.suffix.lower()
+    size: tuple[float, float] | None = None
+    notes: list[str] = []
+    if suffix in TEXT_SUFFIXES:
+        values, size, notes = _from_text(path)
+    elif suffix not in readable():
+        known = " ".join(sorted({*TEXT_SUFFIXES, *readable()} - {""}))
+        raise InputError(f"{path}: the suffix {path.suffix!r} is not known for a camera; use one of {known}")
     else:
         arrays = read_arrays(path)
         found = _named(arrays) if len(arrays) > 1 else next(iter(arrays.values()))
@@ -40,7 +51,9 @@ def read_camera(path: Path | str, shape: Shape) -> tuple[Camera, list[str]]:
         if values.shape != (*shape, 3):
             raise InputError(f"{path}: a ray map of {values.shape} does not fit an image of {tuple(shape)}")
         return _named_errors(path, lambda: RayMap(values)), [f"camera: ray map from {path.name}"]
-    matrix, notes = intrinsics(values, shape, path)
+    values, scaled = _scaled(path, values, size, shape)
+    matrix, more = intrinsics(values, shape, path)
+    notes += [*scaled, *more]
     return _named_errors(path, lambda: Pinhole.from_matrix(matrix)), notes
 
 
@@ -85,20 +98,95 @@ def k_order(matrix: np.ndarray, shape: Shape) -> str:
     return "opencv" if as_opencv < 0.25 else "unclear"
 
 
-def _from_text(path: Path) -> np.ndarray:
+def _scaled(
+    path: Path, values: np.ndarray, size: tuple[float, float] | None, shape: Shape
+) -> tuple[np.ndarray, list[str]]:
+    """Intrinsics for the size of the normal map, from those for the size that the file states."""
+    if size is None or values.size not in (4, 9) or tuple(size) == (shape[1], shape[0]):
+        return values, []
+    width, height = size
+    if not (width > 0 and height > 0) or abs(shape[1] / width / (shape[0] / height) - 1) > 0.01:
+        raise InputError(
+            f"{path}: the camera is for an image of {width:g}×{height:g}, the normals are {shape[1]}×{shape[0]}; "
+            "calibrate for this image, or remove the size from the file if it was cropped"
+        )
+    factor = shape[1] / width
+    k = (
+        values.reshape(3, 3)
+        if values.size == 9
+        else np.array([[values.flat[0], 0, values.flat[2]], [0, values.flat[1], values.flat[3]], [0, 0, 1.0]])
+    )
+    k = np.array(k, dtype=np.float64)
+    k[:2, :2] *= factor
+    k[:2, 2] = (k[:2, 2] + 0.5) * factor - 0.5
+    return k, [f"camera: {path.name} is for {width:g}×{height:g} pixels and was scaled by {factor:.4g}"]
+
+
+def _from_text(path: Path) -> tuple[np.ndarray, tuple[float, float] | None, list[str]]:
+    """The numbers of a camera, the size of its image if the file states one, and notes."""
     check_file(path)
     try:
         text = path.read_text(encoding="utf-8-sig")
         if path.suffix.lower() == ".json":
-            return _from_json(path, json.loads(text))
+            data = json.loads(text)
+            return _from_json(path, data), _json_size(data), []
+        if path.suffix.lower() in (".yaml", ".yml"):
+            return _from_yaml(path, text)
         lines = [line.split("#")[0] for line in text.splitlines()]
         words = " ".join(lines).translate(str.maketrans("[](){},;", " " * 8)).split()
-        return np.array([float(word) for word in words])
+        return np.array([float(word) for word in words]), None, []
     except InputError:
         raise
     except (ValueError, RecursionError, OSError) as error:
         reason = str(error).splitlines()[0][:80] if str(error) else type(error).__name__
         raise InputError(f"{path}: not a camera file ({reason}); {_REMEDY}") from None
+
+
+def _from_yaml(path: Path, text: str) -> tuple[np.ndarray, tuple[float, float] | None, list[str]]:
+    """The camera of an OpenCV, ROS or Kalibr file, found by the names of its keys."""
+    number = r"[-+.0-9eE]+"
+    values = None
+    for name in _NAMES:
+        found = re.search(rf"^[ ]*{name}[ ]*:(?P<rest>.*(?:\n(?![^\s#-]).*)*)", text, re.M | re.I)
+        listed = None if found is None else re.search(r"\[([^\[\]]*)\]", found["rest"].replace("\n", " "))
+        if found is not None:
+            rows = re.findall(r"\[([^\[\]]*)\]", found["rest"])
+            words = re.findall(number, " ".join(rows) if len(rows) == 3 else listed[1] if listed else "")
+            if len(words) in (4, 9):
+                values = np.array([float(word) for word in words])
+                break
+    singles = {key: re.search(rf"^[ ]*{key}[ ]*:[ ]*({number})", text, re.M | re.I) for key in ("fx", "fy", "cx", "cy")}
+    if values is None and all(singles.values()):
+        values = np.array([float(found[1]) for found in singles.values() if found])
+    if values is None:
+        raise InputError(f"{path}: neither camera_matrix, K nor fx, fy, cx, cy with their numbers is in it; {_REMEDY}")
+    sides = [re.search(rf"^[ ]*(?:image_)?{side}[ ]*:[ ]*(\d+)", text, re.M | re.I) for side in ("width", "height")]
+    both = re.search(r"^[ ]*resolution[ ]*:[ ]*\[\s*(\d+)\s*,\s*(\d+)", text, re.M)
+    size = (float(sides[0][1]), float(sides[1][1])) if sides[0] and sides[1] else None
+    size = (float(both[1]), float(both[2])) if both else size
+    notes = []
+    distortion = re.search(
+        r"^[ ]*(?:distortion_coefficients|distortion_coeffs|D)[ ]*:(?:[^\[]*)\[([^\]]*)\]", text, re.M
+    )
+    if distortion and any(abs(float(word)) > 1e-12 for word in re.findall(number, distortion[1])):
+        notes.append(
+            f"camera: {path.name} has lens distortion, which is not applied; undistort the normals, or pass rays"
+        )
+    return values, size, notes
+
+
+def _json_size(data: Any) -> tuple[float, float] | None:
+    """The size of the image in a JSON camera, under the usual names."""
+    if not isinstance(data, dict):
+        return None
+    lower = {str(key).lower(): value for key, value in data.items()}
+    sides = [
+        next((lower[key] for key in keys if key in lower), None)
+        for keys in (("width", "image_width", "w"), ("height", "image_height", "h"))
+    ]
+    if all(isinstance(side, int | float) and not isinstance(side, bool) for side in sides):
+        return float(sides[0]), float(sides[1])  # type: ignore[arg-type]
+    return None
 
 
 def _from_json(path: Path, data: Any) -> np.ndarray:

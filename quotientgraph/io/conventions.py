@@ -13,13 +13,15 @@ the best:
 5. *limbs*: where a steep surface ends at a jump of the normal inside the image, the normal mostly points
    across it.
 
-An object without silhouette and limbs (a texture, a relief that fills the frame) cannot be told from its
-inside-out twin under an orthographic camera. Then `FrameEvidence.frame` is None and `require` raises with the
-scores.
+An object without silhouette and limbs (a texture, a relief that fills the frame) cannot be told from its inside-out
+twin under an orthographic camera. Where the evidence leaves several frames, those that have a name are preferred: the
+twin of "opengl" is used by nobody. If more than one of them is left, `FrameEvidence.frame` is None, and `require`
+raises with the scores.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import product
@@ -28,7 +30,7 @@ import numpy as np
 
 from ..geometry.camera import Camera, as_camera
 from ..geometry.normals import FRAMES
-from .evidence import View, by_limbs, by_loops, by_silhouette, turned
+from .evidence import NormalSample, by_limbs, by_loops, by_silhouette, change_axes
 
 MAX_AWAY = 0.35  # of the pixels may face away in the best frame (a perspective map read as orthographic)
 AWAY_MARGIN = 0.01
@@ -57,16 +59,20 @@ class FrameEvidence:
         `FrameScore` of each candidate that was looked at, by name.
     reason : str
         One line: what decided, or why nothing could.
+    possible : tuple of str
+        The frames that the evidence leaves, usual or not; empty if there was none.
     """
 
     frame: str | None
     scores: dict[str, FrameScore] = field(repr=False)
     reason: str
+    possible: tuple[str, ...] = ()
 
     def require(self) -> str:
         """The frame, or ValueError with the scores and the flag to pass."""
         if self.frame is None:
-            raise ValueError(f"frame: {self.reason}; pass --frame with one of {', '.join(FRAMES)} [{self.table()}]")
+            names = _some(self.possible or FRAMES)
+            raise ValueError(f"frame: {self.reason}; pass --frame with one of {names} [{self.table()}]")
         return self.frame
 
     def table(self, limit: int = 4) -> str:
@@ -119,7 +125,7 @@ def frame_name(axes: np.ndarray) -> str:
 
 def to_opencv(normals: np.ndarray, frame: str) -> np.ndarray:
     """Normals of any frame in the OpenCV frame: a way in for frames that have no name."""
-    return turned(np.asarray(normals), frame_axes(frame))
+    return change_axes(np.asarray(normals), frame_axes(frame))
 
 
 def candidates() -> list[str]:
@@ -134,14 +140,37 @@ def candidates() -> list[str]:
 
 
 def detect_frame(
-    normals: np.ndarray, mask: np.ndarray | None = None, camera: Camera | np.ndarray | None = None
+    normals: np.ndarray,
+    mask: np.ndarray | None = None,
+    camera: Camera | np.ndarray | None = None,
+    *,
+    frames: Iterable[str] | None = None,
+    sample: NormalSample | None = None,
 ) -> FrameEvidence:
-    """Find the frame of a normal map from the map itself; see the module's text for how."""
-    view = View.sample(normals, mask, as_camera(camera))
-    if view.valid.sum() < 16:
+    """Find the frame of a normal map from the map itself; the text of the module says how.
+
+    Parameters
+    ----------
+    normals : (H, W, 3) array
+    mask : (H, W) array, optional
+    camera : Camera or 3×3 matrix, optional
+    frames : names, optional
+        The candidates, by default all sixteen.
+    sample : NormalSample, optional
+        The pixels to look at, instead of a sample of all of them.
+
+    Examples
+    --------
+    >>> from quotientgraph import scenes
+    >>> ball = scenes.make("sphere", shape=(60, 80))
+    >>> detect_frame(ball.normals, ball.mask, ball.camera).frame
+    'opencv'
+    """
+    sample = NormalSample.from_map(normals, mask, as_camera(camera)) if sample is None else sample
+    if sample.valid.sum() < 16:
         return FrameEvidence(None, {}, "too few normals to judge")
-    left = {name: frame_axes(name) for name in candidates()}
-    scores = {name: FrameScore(view.away(axes)) for name, axes in left.items()}
+    left = {name: frame_axes(name) for name in (candidates() if frames is None else frames)}
+    scores = {name: FrameScore(sample.away(axes)) for name, axes in left.items()}
     best = min(score.away for score in scores.values())
     if best > MAX_AWAY:
         return FrameEvidence(None, scores, f"{best:.0%} of the normals face away from the camera in every frame")
@@ -153,16 +182,24 @@ def detect_frame(
         ("perspective", "residual", partial(by_loops, twins=True)),
         ("limbs", "limbs", by_limbs),
     ):
-        if view.same(left):
+        if sample.same(left):
             break
-        kept, values = ask(view, left)
+        kept, values = ask(sample, left)
         for name, value in values.items():
             scores[name] = replace(scores[name], **{score: value})
         if len(kept) < len(left):
             why.append(kind)
             left = {name: left[name] for name in kept}
-    if not view.same(left):
-        names = list(left)
-        more = f" and {len(names) - 4} more" if len(names) > 4 else ""
-        return FrameEvidence(None, scores, f"the evidence does not separate {' from '.join(names[:4])}{more}")
-    return FrameEvidence(next(iter(left)), scores, f"decided by {', '.join(why)}")
+    possible = tuple(left)
+    if sample.same(left):
+        return FrameEvidence(possible[0], scores, f"decided by {', '.join(why)}", possible)
+    usual = {name: axes for name, axes in left.items() if name in FRAMES}
+    if usual and sample.same(usual):
+        reason = f"decided by {', '.join(why)}; it is more usual than {_some(set(left) - set(usual))}"
+        return FrameEvidence(next(iter(usual)), scores, reason, possible)
+    return FrameEvidence(None, scores, f"the evidence does not separate {_some(usual or left, ' from ')}", possible)
+
+
+def _some(names: Iterable[str], between: str = ", ") -> str:
+    names = sorted(names, key=lambda name: (name not in FRAMES, name))
+    return between.join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

@@ -1,4 +1,4 @@
-"""Results as files: depth, component labels, the decomposition. Every write is atomic."""
+"""Depth maps, component labels and the graph of the components as files. Every write is atomic."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 
 from .atomic import OutputError, atomic
-from .formats import InputError, write_image
+from .decode import pick
+from .formats import InputError, read_arrays, write_image
 
+# Names of the depth among several arrays of a file, the likeliest first.
+DEPTH_NAMES = ("depth_gt", "depth", "z", "arr_0", "")
 _LEVELS = 65534  # of a 16-bit PNG; 0 means "no depth"
 
 
@@ -37,6 +40,24 @@ def write_depth(path: Path | str, depth: np.ndarray) -> None:
     with atomic(sidecar(path)) as part:
         part.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
         write_image(path, image)
+
+
+def read_depth(path: Path | str, *, relative: bool = False) -> np.ndarray:
+    """(H, W) float64 depth from a file, NaN where there is none.
+
+    Integers become depth by the offset and scale in the sidecar file that `write_depth` makes. With `relative` the
+    sidecar may be missing: then the integers are depths in an unknown unit, and 0 means that there is none, which is
+    how depth cameras write PNG.
+    """
+    path = Path(path)
+    depth = pick(path, read_arrays(path), DEPTH_NAMES, "depth")
+    if depth.ndim != 2:
+        raise InputError(f"{path}: a depth map has one value a pixel, got shape {depth.shape}")
+    if depth.dtype.kind not in "ui":
+        return depth.astype(np.float64)
+    if relative and not sidecar(path).exists():
+        return np.where(depth == 0, np.nan, depth.astype(np.float64))
+    return apply_sidecar(path, depth)
 
 
 def sidecar(path: Path) -> Path:
@@ -78,8 +99,6 @@ def write_labels(path: Path | str, labels: np.ndarray) -> None:
 
 def read_labels(path: Path | str) -> np.ndarray:
     """(H, W) int32 labels, −1 outside, as `write_labels` wrote them."""
-    from .formats import read_arrays
-
     path = Path(path)
     image = next(iter(read_arrays(path).values()))
     if image.ndim != 2 or image.dtype.kind not in "iu":

@@ -1,8 +1,8 @@
 """Measurements on a normal map that tell one frame from another; `conventions.detect_frame` weighs them.
 
-Frames come as a dictionary from name to the signed permutation that takes a normal to the OpenCV frame. Each
-`by_…` function returns the names that remain and the score of each; where it cannot judge, all remain and
-there are no scores.
+Frames are given as a dictionary from their names to the signed permutations that take a normal to the OpenCV frame.
+Each function `by_…` returns the names of the frames that remain possible, and the score of each frame. Where it cannot
+judge, all frames remain and there are no scores.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..geometry.camera import Camera
+from ..geometry.normals import FRAMES
 
 Frames = dict[str, np.ndarray]
 
-# Decisions need this much; tests/test_io_conventions.py shows the margins on real data.
+# How much evidence a decision needs; tests/test_io_conventions.py shows the margins on real data.
 RESIDUAL_RATIO, SIGNIFICANCE = 1.15, 5.0
-TWIN_RATIO, TWIN_MARGIN = 2.0, 0.002  # above what the limbs of a ball do to the sums
+USUAL_RATIO = 2.0  # how much worse the best frame that has a name must be to lose to one that has none
+TWIN_RATIO, TWIN_MARGIN = 2.0, 0.002  # more than the limbs of a ball add to the sums
 OUTWARD, OUTWARD_MARGIN, MIN_TILT, MIN_BORDER = 0.35, 0.3, 0.4, 30
 MAX_LEAN = 0.5
 LIMB, MIN_LIMB = 0.5, 40
@@ -26,15 +28,28 @@ SAMPLES = 400_000
 LOOP = 4  # pixels along the side of a loop: averages the rounding of 8-bit files
 
 
-def turned(normals: np.ndarray, axes: np.ndarray) -> np.ndarray:
-    """Normals times a signed permutation, without the rounding and the threads of a matrix product."""
+def change_axes(normals: np.ndarray, axes: np.ndarray) -> np.ndarray:
+    """Multiply normals by a signed permutation, without the rounding and the threads of a matrix product."""
     order = np.abs(axes).argmax(axis=1)
     return normals[..., order] * axes[np.arange(3), order].astype(normals.dtype)
 
 
 @dataclass(frozen=True)
-class View:
-    """A thinned normal map, cropped to its valid pixels: unit normals (file frame), ray slopes, pixels a slope."""
+class NormalSample:
+    """Every k-th pixel of a normal map, cropped to the valid ones.
+
+    Attributes
+    ----------
+    normals : (h, w, 3) float64
+        Unit normals in the frame of the file; 0 where invalid.
+    valid : (h, w) bool
+    x, y : (h, w) float64
+        Slopes x/z and y/z of the rays.
+    focal : float
+        Pixels per unit of slope.
+    central : bool
+        False for an orthographic camera.
+    """
 
     normals: np.ndarray
     valid: np.ndarray
@@ -44,9 +59,12 @@ class View:
     central: bool
 
     @classmethod
-    def sample(cls, normals: np.ndarray, mask: np.ndarray | None, camera: Camera) -> View:
+    def from_map(
+        cls, normals: np.ndarray, mask: np.ndarray | None, camera: Camera, n_samples: int = SAMPLES
+    ) -> NormalSample:
+        """Take about `n_samples` pixels, evenly spaced."""
         shape = normals.shape[:2]
-        step = max(1, int(np.ceil(np.sqrt(shape[0] * shape[1] / SAMPLES))))
+        step = max(1, int(np.ceil(np.sqrt(shape[0] * shape[1] / n_samples))))
         thin = (slice(None, None, step), slice(None, None, step))
         n = np.asarray(normals[thin], dtype=np.float64)
         size = np.linalg.norm(n, axis=-1)
@@ -60,21 +78,23 @@ class View:
         focal = float(np.nanmedian(camera.focal(shape))) / step
         return cls(n, valid, x, y, focal, camera.central)
 
-    def turned(self, axes: np.ndarray) -> np.ndarray:
-        return turned(self.normals, axes)
+    def change_axes(self, axes: np.ndarray) -> np.ndarray:
+        """The normals in another frame."""
+        return change_axes(self.normals, axes)
 
     def towards(self, n: np.ndarray) -> np.ndarray:
+        """n·ray of each pixel, negative where the surface faces the camera."""
         return n[..., 0] * self.x + n[..., 1] * self.y + n[..., 2]
 
     def away(self, axes: np.ndarray) -> float:
-        """Share of the pixels that clearly face away; a few degrees beyond grazing are noise."""
-        n = turned(self.normals[self.valid], axes)
+        """The share of the pixels that clearly face away. A few degrees beyond grazing are attributed to noise."""
+        n = change_axes(self.normals[self.valid], axes)
         return float((n[:, 0] * self.x[self.valid] + n[:, 1] * self.y[self.valid] + n[:, 2] > 0.05).mean())
 
     def same(self, frames: Frames) -> bool:
-        """Whether these frames give this map the same normals."""
+        """Whether this map has the same normals in all of these frames."""
         n = self.normals[self.valid]
-        first, *others = (turned(n, axes) for axes in frames.values())
+        first, *others = (change_axes(n, axes) for axes in frames.values())
         for other in others:
             chord = np.linalg.norm(other - first, axis=-1)
             if np.degrees(chord.mean()) > SAME_ANGLE:
@@ -83,51 +103,56 @@ class View:
 
 
 def _span(used: np.ndarray) -> slice:
-    """From the first to the last that is used."""
+    """The slice from the first to the last True."""
     where = np.flatnonzero(used)
     return slice(where[0], where[-1] + 1) if len(where) else slice(0)
 
 
-def _loop_sums(view: View, axes: np.ndarray) -> np.ndarray:
-    """|Sum of the planar model's jumps| around loops of LOOP pixels a side, as a slope; NaN if invalid."""
-    n = view.turned(axes)
-    towards = view.towards(n)
-    bad = ~view.valid | (towards > -0.2)  # the sums are inexact where the view is grazing
-    if view.central:
-        right = _jump(view, n, towards, np.s_[:, :-1], np.s_[:, 1:])
-        down = _jump(view, n, towards, np.s_[:-1, :], np.s_[1:, :])
+def loop_sums(sample: NormalSample, axes: np.ndarray) -> np.ndarray:
+    """|Sum of the planar model's jumps| around square loops with sides of LOOP pixels, as a slope; NaN if invalid."""
+    n = sample.change_axes(axes)
+    towards = sample.towards(n)
+    bad = ~sample.valid | (towards > -0.2)  # the sums are inexact where the view is grazing
+    if sample.central:
+        right = _jump(sample, n, towards, np.s_[:, :-1], np.s_[:, 1:])
+        down = _jump(sample, n, towards, np.s_[:-1, :], np.s_[1:, :])
     else:
         towards = np.where(bad, -1.0, towards)
         p, q = -n[..., 0] / towards, -n[..., 1] / towards
         right, down = (p[:, :-1] + p[:, 1:]) / 2, (q[:-1] + q[1:]) / 2
-    curl = right[:-1] + down[:, 1:] - right[1:] - down[:, :-1]
+    with np.errstate(invalid="ignore"):  # a plane seen edge on has an infinite jump
+        curl = right[:-1] + down[:, 1:] - right[1:] - down[:, :-1]
     curl[bad[:-1, :-1] | bad[1:, :-1] | bad[:-1, 1:] | bad[1:, 1:]] = np.nan
     side = min(LOOP, *curl.shape)
     height, width = (n // side * side for n in curl.shape)
     blocks = curl[:height, :width].reshape(height // side, side, width // side, side)
-    return np.minimum(np.abs(blocks.sum(axis=(1, 3)) / side), 0.1)  # a jump of depth counts once, whatever its size
+    return np.minimum(
+        np.abs(blocks.sum(axis=(1, 3)) / side), 0.1
+    )  # limited, so that a jump of depth does not outweigh the rest
 
 
-def _jump(view: View, n: np.ndarray, towards: np.ndarray, a: tuple, b: tuple) -> np.ndarray:
+def _jump(sample: NormalSample, n: np.ndarray, towards: np.ndarray, a: tuple, b: tuple) -> np.ndarray:
     """φ_b − φ_a of neighbours whose planes meet on the ray halfway between them, in pixels."""
-    x, y = (view.x[a] + view.x[b]) / 2, (view.y[a] + view.y[b]) / 2
+    x, y = (sample.x[a] + sample.x[b]) / 2, (sample.y[a] + sample.y[b]) / 2
     at_a = n[a][..., 0] * x + n[a][..., 1] * y + n[a][..., 2]
     at_b = n[b][..., 0] * x + n[b][..., 1] * y + n[b][..., 2]
     with np.errstate(divide="ignore", invalid="ignore"):
-        return view.focal * np.log(towards[a] * at_b / (at_a * towards[b]))
+        return sample.focal * np.log(towards[a] * at_b / (at_a * towards[b]))
 
 
-def by_loops(view: View, frames: Frames, twins: bool = False) -> tuple[list[str], dict[str, float]]:
-    """Loop residuals; the inside-out twin of the best frame is judged only when asked, and strictly."""
-    if min(view.valid.shape) < 3:
+def by_loops(sample: NormalSample, frames: Frames, twins: bool = False) -> tuple[list[str], dict[str, float]]:
+    """Judge by the sums around loops. The inside-out twin of the best frame is judged only with `twins`, and strictly."""
+    if min(sample.valid.shape) < 3:
         return list(frames), {}
-    loops = {name: _loop_sums(view, axes) for name, axes in frames.items()}
+    loops = {name: loop_sums(sample, axes) for name, axes in frames.items()}
     judged = np.isfinite(sum(loops.values())).ravel()
     if judged.sum() < 16:
         return list(frames), {}
     sums = {name: loop.ravel()[judged] for name, loop in loops.items()}
     values = {name: float(loop.mean()) for name, loop in sums.items()}
     best = min(values, key=lambda name: values[name])
+    # Hardly anybody writes normals in a frame without a name, so only overwhelming evidence rules out all the others.
+    best_usual = min((name for name in frames if name in FRAMES), key=lambda name: values[name], default=best)
     twin = np.diag([-1.0, -1.0, 1.0]) @ frames[best]
     kept = []
     for name, axes in frames.items():
@@ -136,27 +161,30 @@ def by_loops(view: View, frames: Frames, twins: bool = False) -> tuple[list[str]
         limit = RESIDUAL_RATIO * values[best] + 1e-9
         if np.array_equal(axes, twin):
             limit = TWIN_RATIO * values[best] + TWIN_MARGIN if twins else np.inf
+        if name == best_usual:
+            limit = max(limit, USUAL_RATIO * values[best])
         if values[name] <= limit or worse.mean() <= SIGNIFICANCE * noise:
             kept.append(name)
     return kept, values
 
 
-def by_silhouette(view: View, frames: Frames) -> tuple[list[str], dict[str, float]]:
+def by_silhouette(sample: NormalSample, frames: Frames) -> tuple[list[str], dict[str, float]]:
+    """Judge by the border of the mask, where normals of a closed object point outwards."""
     from scipy import ndimage
 
-    # The frame of the image is no outline, nor is the edge of a rectangular crop, nor are small holes.
-    outside = ndimage.binary_opening(~view.valid, iterations=3)
-    border = view.valid & ndimage.binary_dilation(outside, iterations=2)
+    # Neither the frame of the image, nor the edge of a rectangular crop, nor a small hole is an outline.
+    outside = ndimage.binary_opening(~sample.valid, iterations=3)
+    border = sample.valid & ndimage.binary_dilation(outside, iterations=2)
     if border.sum() < MIN_BORDER or min(border.shape) < 3:
         return list(frames), {}
     down, right = np.gradient(ndimage.gaussian_filter(outside.astype(np.float64), 3, mode="nearest"))
     out = np.stack([right[border], down[border]], axis=-1)
     out /= np.maximum(np.linalg.norm(out, axis=-1, keepdims=True), 1e-12)
-    if np.linalg.norm(out.mean(axis=0)) > MAX_LEAN:  # a border on one side only: a wall that ends, no outline
+    if np.linalg.norm(out.mean(axis=0)) > MAX_LEAN:  # a border on one side only is the end of a wall, no outline
         return list(frames), {}
     values = {}
     for name, axes in frames.items():
-        tilt = turned(view.normals[border], axes)[:, :2]
+        tilt = change_axes(sample.normals[border], axes)[:, :2]
         length = np.linalg.norm(tilt, axis=-1)
         if length.mean() < MIN_TILT:  # the mask cuts through a surface, it does not follow its outline
             return list(frames), {}
@@ -164,12 +192,13 @@ def by_silhouette(view: View, frames: Frames) -> tuple[list[str], dict[str, floa
     return _leaders(values, OUTWARD, OUTWARD_MARGIN), values
 
 
-def by_limbs(view: View, frames: Frames) -> tuple[list[str], dict[str, float]]:
+def by_limbs(sample: NormalSample, frames: Frames) -> tuple[list[str], dict[str, float]]:
+    """Judge by steep surfaces that end at a jump of the normal, across which they point."""
     values = {}
     for name, axes in frames.items():
-        n = view.turned(axes)
-        votes = [_limb_votes(n, view.valid, np.s_[:, :-1], np.s_[:, 1:], 0)]
-        votes.append(_limb_votes(n, view.valid, np.s_[:-1, :], np.s_[1:, :], 1))
+        n = sample.change_axes(axes)
+        votes = [_limb_votes(n, sample.valid, np.s_[:, :-1], np.s_[:, 1:], 0)]
+        votes.append(_limb_votes(n, sample.valid, np.s_[:-1, :], np.s_[1:, :], 1))
         vote = np.concatenate(votes)
         if len(vote) < MIN_LIMB:
             return list(frames), {}
@@ -178,7 +207,7 @@ def by_limbs(view: View, frames: Frames) -> tuple[list[str], dict[str, float]]:
 
 
 def _limb_votes(n: np.ndarray, valid: np.ndarray, a: tuple, b: tuple, axis: int) -> np.ndarray:
-    """+1 for each steep pixel beside a jump of 30° whose normal points across the jump, −1 where back."""
+    """For each steep pixel beside a jump of 30°: +1 if its normal points across the jump, −1 if it points back."""
     jump = valid[a] & valid[b] & ((n[a] * n[b]).sum(axis=-1) < np.cos(np.radians(30)))
     votes = []
     for steep, other, ahead in ((n[a][jump], n[b][jump], 1), (n[b][jump], n[a][jump], -1)):
@@ -189,5 +218,6 @@ def _limb_votes(n: np.ndarray, valid: np.ndarray, a: tuple, b: tuple, axis: int)
 
 
 def _leaders(values: dict[str, float], least: float, margin: float) -> list[str]:
+    """The names within `margin` of the best value; all of them if even the best is below `least`."""
     best = max(values.values())
     return [name for name in values if values[name] > best - margin or best < least]

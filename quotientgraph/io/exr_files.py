@@ -1,46 +1,58 @@
-"""OpenEXR images.
+"""OpenEXR images, read and written in Python where their compression allows it.
 
-Header and table of blocks are checked in Python first: on some damaged tiled files the C library runs for
-minutes.
+The C library writes on the terminal what it also raises, and runs for minutes on some damaged files. So the common
+compressions (none, RLE, ZIP, PXR24) are decoded here, and the others (PIZ, B44, DWA) by the library in a process of its
+own, where it can disturb nothing.
 """
 
 from __future__ import annotations
 
-import contextlib
 import io
 import os
 import struct
-from collections.abc import Iterator
+import subprocess
+import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
 
-from .formats import InputError, check_size, reader, writer
+from .exr_header import ExrHeader, read_header
+from .formats import InputError, reader, writer
 from .image_files import as_float32
 
 # Layers, by suffix of the channel name; the first group that is complete is the image.
-_GROUPS = (("r", "g", "b", "a"), ("r", "g", "b"), ("x", "y", "z"), ("nx", "ny", "nz"), ("y", "a"))
-# Lines in a block, by number of the compression: none, RLE, ZIPS, ZIP, PIZ, PXR24, B44, B44A, DWAA, DWAB.
-_LINES = dict(enumerate((1, 1, 1, 16, 32, 16, 32, 32, 32, 256)))
+_GROUPS = (
+    ("r", "g", "b", "a"),
+    ("r", "g", "b"),
+    ("x", "y", "z"),
+    ("nx", "ny", "nz"),
+    ("y", "a"),
+    ("r", "g"),
+    ("x", "y"),
+)
+_NONE, _RLE, _ZIPS, _ZIP, _PXR24 = 0, 1, 2, 3, 5
+_TIMEOUT = 300  # seconds for the library; it decodes 4096 × 4096 pixels in two
+_ZIP_LINES = 16
 
 
 @reader(".exr")
 def read_exr(path: Path) -> np.ndarray:
-    """RGB(A) or XYZ of the first layer that has them, else the only channel; half floats become float32."""
-    import OpenEXR
-
-    _check_exr(path)
-    with _silence(), OpenEXR.File(str(path), separate_channels=True) as file:
-        channels = {name: np.array(channel.pixels) for name, channel in file.channels().items()}
-    names = _exr_channels(path, list(channels))
-    planes = [channels[name] for name in names]
-    if len({plane.shape for plane in planes}) > 1:
+    """RGB(A) or XYZ of the first layer that has them, else the only channel, in the type of the file."""
+    data = path.read_bytes()
+    header = read_header(path, data)
+    names = _chosen(path, list(header.channels))
+    if header.compression in (_NONE, _RLE, _ZIPS, _ZIP, _PXR24):
+        planes = _decoded(path, data, header, names)
+    else:
+        _check_blocks(path, data, header)
+        planes = _by_library(path, names)
+    if any(plane.shape != planes[0].shape for plane in planes):
         raise InputError(f"{path}: the channels {' '.join(names)} differ in size; save them without subsampling")
-    planes = [plane.astype(np.float32) if plane.dtype == np.float16 else plane for plane in planes]
     return planes[0] if len(planes) == 1 else np.stack(planes, axis=-1)
 
 
-def _exr_channels(path: Path, names: list[str]) -> list[str]:
+def _chosen(path: Path, names: list[str]) -> list[str]:
     layers: dict[str, dict[str, str]] = {}
     for name in names:
         layer, _, suffix = name.rpartition(".")
@@ -54,97 +66,183 @@ def _exr_channels(path: Path, names: list[str]) -> list[str]:
     return names
 
 
-def _check_exr(path: Path) -> None:
-    with path.open("rb") as file:
-        data = file.read(2**22)
-    if data[:4] != b"v/1\x01":
-        raise InputError(f"{path}: not an OpenEXR file; check the name or export it as EXR")
-    version = int.from_bytes(data[4:8], "little")
-    if version & 0xFF != 2 or version & 0x1800:
-        raise InputError(f"{path}: deep and multi-part EXR files are not supported; save one flat image")
-    at, window, n_channels, compression, tiles = 8, None, 0, -1, (0, 0, 0)
-    while data[at : at + 1] != b"\0":
-        name_end = data.index(b"\0", at)
-        type_end = data.index(b"\0", name_end + 1)
-        name, size = data[at:name_end], int.from_bytes(data[type_end + 1 : type_end + 5], "little")
-        value, at = data[type_end + 5 : type_end + 5 + size], type_end + 5 + size
-        if at > len(data):
-            raise InputError(f"{path}: the EXR header is cut off; copy or export it again")
-        if name == b"dataWindow":
-            window = struct.unpack("<4i", value)
-        elif name == b"channels":
-            n_channels = max(value.count(b"\0\0\0\0") // 2, 1)
-        elif name == b"compression" and value:
-            compression = value[0]
-        elif name == b"tiles":
-            tiles = struct.unpack("<IIB", value)
-    if window is None or n_channels == 0:
-        raise InputError(f"{path}: the EXR header names no data window or no channels; export it again")
-    height, width = window[3] - window[1] + 1, window[2] - window[0] + 1
-    check_size(path, (height, width), 2 * n_channels, path.stat().st_size)
-    if height < 1 or width < 1 or compression not in _LINES:
-        raise InputError(f"{path}: an EXR of {width}×{height} with compression {compression} is not supported")
-    if version & 0x200:
-        if tiles[2] & 0x0F or not (0 < tiles[0] <= 2**16 and 0 < tiles[1] <= 2**16):
-            raise InputError(f"{path}: tiles of {tiles[0]}×{tiles[1]} or mipmaps are not supported; save scan lines")
-        _check_blocks(path, at + 1, -(-width // tiles[0]) * -(-height // tiles[1]), 20)
-    else:
-        _check_blocks(path, at + 1, -(-height // _LINES[compression]), 8)
+def _decoded(path: Path, data: bytes, header: ExrHeader, names: list[str]) -> list[np.ndarray]:
+    """The chosen channels, block by block."""
+    planes = {name: np.zeros((header.height, header.width), header.channels[name]) for name in names}
+    for number, offset in enumerate(header.offsets.tolist()):
+        x, y, width, height, body = _block(path, data, header, number, offset)
+        lines = _lines(path, body, header, width, height)
+        at = 0
+        for name, kind in header.channels.items():
+            size = width * kind.itemsize
+            if name in planes:
+                part = np.ascontiguousarray(lines[:, at : at + size]).view(kind)
+                planes[name][y : y + height, x : x + width] = part
+            at += size
+    return [planes[name].astype(planes[name].dtype.newbyteorder("=")) for name in names]
 
 
-def _check_blocks(path: Path, start: int, n_blocks: int, leader_bytes: int) -> None:
-    """Each block of lines or tile must lie inside the file; its leader ends with its size."""
-    size = path.stat().st_size
-    with path.open("rb") as file:
-        file.seek(start)
-        table = file.read(min(8 * n_blocks, size))
-        whole = len(table) == 8 * n_blocks
-        for offset in np.frombuffer(table[: len(table) // 8 * 8], dtype="<u8").tolist():
-            file.seek(min(offset, size))
-            leader = file.read(leader_bytes)
-            end = offset + leader_bytes + int.from_bytes(leader[-4:], "little")
-            whole &= len(leader) == leader_bytes and end <= size
-            if not whole:
-                break
-    if not whole:
+def _block(path: Path, data: bytes, header: ExrHeader, number: int, offset: int) -> tuple[int, int, int, int, bytes]:
+    """Place, size and bytes of a block; each block is where the table says, and holds what its number says."""
+    leader = 20 if header.tile else 8
+    size = int.from_bytes(data[offset + leader - 4 : offset + leader], "little") if offset >= 0 else 0
+    if offset < 8 or offset + leader + size > len(data):
         raise InputError(f"{path}: the EXR file is cut off or damaged; copy or export it again")
+    if header.tile:
+        across, down = header.tile
+        column, row = struct.unpack_from("<2i", data, offset)
+        x, y = column * across, row * down
+    else:
+        across, down = header.width, header.lines
+        x, y = 0, struct.unpack_from("<i", data, offset)[0] - header.top
+    if not (0 <= x < header.width and 0 <= y < header.height):
+        raise InputError(f"{path}: block {number} lies outside the image; the EXR file is damaged")
+    body = data[offset + leader : offset + leader + size]
+    return x, y, min(across, header.width - x), min(down, header.height - y), body
+
+
+def _lines(path: Path, body: bytes, header: ExrHeader, width: int, height: int) -> np.ndarray:
+    """(height, bytes in a line) uint8 from the bytes of a block."""
+    line_bytes = width * sum(kind.itemsize for kind in header.channels.values())
+    expected = height * line_bytes
+    if header.compression == _NONE or len(body) >= expected:
+        raw = np.frombuffer(body[:expected], np.uint8)
+    elif header.compression == _PXR24:
+        return _from_pxr24(path, body, header, width, height)
+    else:
+        packed = _run_lengths(body, expected) if header.compression == _RLE else _inflated(body, expected)
+        raw = _unpredicted(np.frombuffer(packed, np.uint8))
+    if len(raw) != expected:
+        raise InputError(f"{path}: a block holds {len(raw)} bytes instead of {expected}; the EXR file is damaged")
+    return raw.reshape(height, line_bytes)
+
+
+def _inflated(body: bytes, expected: int) -> bytes:
+    return zlib.decompressobj().decompress(body, expected + 1)
+
+
+def _run_lengths(body: bytes, expected: int) -> bytes:
+    out, at = bytearray(), 0
+    while at < len(body) and len(out) <= expected:
+        count = body[at] - 256 if body[at] > 127 else body[at]
+        if count < 0:
+            out += body[at + 1 : at + 1 - count]
+            at += 1 - count
+        else:
+            out += body[at + 1 : at + 2] * (count + 1)
+            at += 2
+    return bytes(out)
+
+
+def _unpredicted(packed: np.ndarray) -> np.ndarray:
+    """Undo the differences of neighbouring bytes and the separation of even and odd ones."""
+    steps = packed.copy()
+    steps[1:] -= 128
+    whole = np.cumsum(steps, dtype=np.uint8)
+    out = np.empty_like(whole)
+    half = (len(whole) + 1) // 2
+    out[0::2], out[1::2] = whole[:half], whole[half:]
+    return out
+
+
+def _from_pxr24(path: Path, body: bytes, header: ExrHeader, width: int, height: int) -> np.ndarray:
+    """Each line of a channel is stored as differences, high bytes first; floats have three bytes."""
+    stored = {"<u4": 4, "<f2": 2, "<f4": 3}
+    kinds = list(header.channels.values())
+    line = width * sum(stored[kind.str] for kind in kinds)
+    raw = np.frombuffer(_inflated(body, height * line), np.uint8)
+    if len(raw) != height * line:
+        raise InputError(f"{path}: a block holds {len(raw)} bytes instead of {height * line}; the EXR file is damaged")
+    at, parts, table = 0, [], raw.reshape(height, line)
+    for kind in kinds:
+        n = stored[kind.str]
+        planes = table[:, at : at + n * width].reshape(height, n, width).astype(np.uint32)
+        at += n * width
+        shifts = range(8 * (4 if n >= 3 else 2) - 8, -1, -8)
+        steps = sum(planes[:, i] << np.uint32(shift) for i, shift in zip(range(n), shifts))
+        values = np.cumsum(steps, axis=1, dtype=np.uint32)
+        parts.append(np.ascontiguousarray(values.astype("<u2" if n == 2 else "<u4")).view(np.uint8).reshape(height, -1))
+    return np.concatenate(parts, axis=1)
+
+
+def _check_blocks(path: Path, data: bytes, header: ExrHeader) -> None:
+    for number, offset in enumerate(header.offsets.tolist()):
+        _block(path, data, header, number, offset)
+
+
+_CHILD = """
+import sys, numpy, OpenEXR
+with OpenEXR.File(sys.argv[1], separate_channels=True) as file:
+    channels = file.channels()
+    numpy.savez(sys.stdout.buffer, *(channels[name].pixels for name in sys.argv[2:]))
+"""
+
+
+def _by_library(path: Path, names: list[str]) -> list[np.ndarray]:
+    """The chosen channels, decoded by the OpenEXR library in a process of its own."""
+    command = [sys.executable, "-P", "-c", _CHILD, os.path.abspath(path), *names]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(folder for folder in sys.path if folder)}
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT, env=environment, check=True)
+        with np.load(io.BytesIO(done.stdout), allow_pickle=False) as found:
+            return [found[f"arr_{i}"] for i in range(len(names))]
+    except subprocess.CalledProcessError as error:
+        last = error.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no message"]
+        raise InputError(f"{path}: the EXR file is damaged ({last[0][:120]}); copy or export it again") from None
+    except subprocess.TimeoutExpired:
+        raise InputError(f"{path}: the EXR file took more than {_TIMEOUT} s to decode; it is damaged") from None
 
 
 @writer(".exr")
 def write_exr(path: Path, array: np.ndarray) -> None:
-    """One channel Z, or R G B (A)."""
-    import OpenEXR
-
-    array = np.ascontiguousarray(as_float32(array))
+    """One channel Z, or R G B (A), as 32-bit floats with ZIP compression."""
+    array = as_float32(array)
     if array.dtype != np.float32:
         raise ValueError(f"an EXR holds floating-point values here, got {array.dtype}; use .tiff or .npy")
-    names = "Z" if array.ndim == 2 else "RGBA"[: array.shape[2]]
-    planes = {"Z": array} if array.ndim == 2 else {c: array[..., i].copy() for i, c in enumerate(names)}
-    header = {"compression": OpenEXR.ZIP_COMPRESSION, "type": OpenEXR.scanlineimage}
-    try:
-        with _silence():
-            OpenEXR.File(header, planes).write(str(path))
-        # The library does not report a disk that fills up in the last block: look whether the file is whole.
-        with _silence(), OpenEXR.File(str(path), separate_channels=True) as file:
-            file.channels()
-    except RuntimeError as error:
-        raise OSError(f"OpenEXR: {error}") from error
+    image = array[..., None] if array.ndim == 2 else array
+    height, width, n_channels = image.shape
+    names = "Z" if array.ndim == 2 else "RGBA"[:n_channels]
+    order = sorted(range(n_channels), key=lambda i: names[i])  # channels are stored by name
+    head = _header(width, height, [names[i] for i in order])
+    n_blocks = -(-height // _ZIP_LINES)
+    offset = len(head) + 8 * n_blocks
+    table, blocks = [], []
+    for y in range(0, height, _ZIP_LINES):
+        lines = image[y : y + _ZIP_LINES][:, :, order].transpose(0, 2, 1).astype("<f4", copy=True)
+        raw = lines.tobytes()
+        packed = zlib.compress(_predicted(np.frombuffer(raw, np.uint8)), 2)
+        body = packed if len(packed) < len(raw) else raw
+        table.append(offset)
+        blocks.append(struct.pack("<ii", y, len(body)) + body)
+        offset += len(blocks[-1])
+    with path.open("wb") as file:
+        file.write(head + struct.pack(f"<{n_blocks}Q", *table))
+        file.writelines(blocks)
 
 
-@contextlib.contextmanager
-def _silence() -> Iterator[None]:
-    """Keep the C library from writing on the terminal what it also raises; a few milliseconds at a time."""
-    try:
-        kept = os.dup(2)
-    except OSError:  # a process without stderr has nothing to keep clean
-        yield
-        return
-    null = os.open(os.devnull, os.O_WRONLY)
-    try:
-        os.dup2(null, 2)
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(null)
+def _header(width: int, height: int, names: list[str]) -> bytes:
+    channels = b"".join(name.encode() + b"\0" + struct.pack("<IIii", 2, 0, 1, 1) for name in names) + b"\0"
+    window = struct.pack("<4i", 0, 0, width - 1, height - 1)
+    attributes = [
+        (b"channels", b"chlist", channels),
+        (b"compression", b"compression", bytes([_ZIP])),
+        (b"dataWindow", b"box2i", window),
+        (b"displayWindow", b"box2i", window),
+        (b"lineOrder", b"lineOrder", b"\0"),
+        (b"pixelAspectRatio", b"float", struct.pack("<f", 1)),
+        (b"screenWindowCenter", b"v2f", struct.pack("<ff", 0, 0)),
+        (b"screenWindowWidth", b"float", struct.pack("<f", 1)),
+    ]
+    out = b"v/1\x01" + struct.pack("<I", 2)
+    for name, kind, value in attributes:
+        out += name + b"\0" + kind + b"\0" + struct.pack("<I", len(value)) + value
+    return out + b"\0"
+
+
+def _predicted(raw: np.ndarray) -> bytes:
+    """Separate even and odd bytes and take differences of neighbours, which deflate packs better."""
+    apart = np.concatenate([raw[0::2], raw[1::2]])
+    steps = apart.copy()
+    steps[1:] -= apart[:-1]
+    steps[1:] += 128
+    return steps.tobytes()

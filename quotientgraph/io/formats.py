@@ -1,9 +1,9 @@
 """File formats as plug-ins: one reader and one writer per suffix, and the errors they may raise.
 
 A reader takes a path and returns an array as it stands in the file, or a dictionary of named arrays; what the
-numbers mean is decided elsewhere. A writer takes a path and an array. Whatever a decoder throws leaves
-`read_arrays` as one `InputError` that names the file. Other packages add formats with the decorators below,
-from a module which they list under the entry point group ``quotientgraph.io``.
+numbers mean is decided elsewhere. A writer takes a path and an array. Any exception of a decoder becomes an
+`InputError` that names the file. Other packages add formats with the decorators below, in a module which they list
+under the entry point group ``quotientgraph.io``.
 
 >>> @reader(".sum")
 ... def read_sum(path):
@@ -16,6 +16,7 @@ True
 from __future__ import annotations
 
 import importlib
+import stat
 from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -24,6 +25,7 @@ from typing import TypeVar
 import numpy as np
 
 from .atomic import OutputError, atomic
+from .memory import available_memory
 
 Reader = Callable[[Path], "np.ndarray | Mapping[str, np.ndarray]"]
 Writer = Callable[[Path, np.ndarray], None]
@@ -33,6 +35,8 @@ MAX_PIXELS = 2**29
 # Deflate cannot expand more than 1032 times: a header that promises more than that is damaged or malicious.
 MAX_EXPANSION = 1100
 ALWAYS_ALLOWED = 2**26  # bytes
+NORMAL_BYTES = 20  # for each pixel: three floats, and what is computed on the way to them
+LARGE = 2**28  # bytes from which on a file is compared with the free memory
 
 _READERS: dict[str, Reader] = {}
 _WRITERS: dict[str, Writer] = {}
@@ -40,7 +44,7 @@ _loaded = False
 
 
 class InputError(ValueError):
-    """A file that cannot be understood; the message names it, what came and what to do."""
+    """A file cannot be understood. The message names the file, what it holds and the remedy."""
 
 
 def reader(*suffixes: str) -> Callable[[Function], Function]:
@@ -66,13 +70,13 @@ def _register(table: dict, suffixes: tuple[str, ...]) -> Callable[[Function], Fu
 
 
 def readable() -> list[str]:
-    """Suffixes that can be read."""
+    """The suffixes that can be read."""
     _load_plugins()
     return sorted(_READERS)
 
 
 def writable() -> list[str]:
-    """Suffixes of images that can be written."""
+    """The suffixes of images that can be written."""
     _load_plugins()
     return sorted(_WRITERS)
 
@@ -81,7 +85,7 @@ def _load_plugins() -> None:
     global _loaded
     if not _loaded:
         _loaded = True
-        for name in ("numpy_files", "image_files", "exr_files"):
+        for name in ("numpy_files", "mat_files", "image_files", "photo_files", "exr_files"):
             importlib.import_module(f"{__package__}.{name}")
         for entry in entry_points(group="quotientgraph.io"):
             entry.load()
@@ -99,6 +103,8 @@ def read_arrays(path: Path | str) -> dict[str, np.ndarray]:
         arrays = dict(found) if isinstance(found, Mapping) else {"": np.asarray(found)}
     except InputError:
         raise
+    except MemoryError:
+        raise InputError(f"{path}: there is not enough memory to read it; use a smaller map or tiles") from None
     except Exception as error:  # decoders raise what they like, from struct.error to RecursionError
         raise InputError(f"{path}: not a readable {path.suffix[1:].upper()} file ({_one_line(error)})") from error
     for name, array in arrays.items():
@@ -110,14 +116,20 @@ def read_arrays(path: Path | str) -> dict[str, np.ndarray]:
 def check_file(path: Path) -> None:
     """Raise `InputError` unless `path` is a file with something in it that may be read."""
     try:
-        if path.is_dir():
+        mode = path.stat().st_mode
+        if stat.S_ISDIR(mode):
             raise InputError(f"{path}: is a folder, a file was expected")
+        if not stat.S_ISREG(mode):
+            raise InputError(f"{path}: is neither a file nor a folder; save it as a file first")  # a pipe would block
         with path.open("rb") as file:
             if not file.read(1):
                 raise InputError(f"{path}: the file is empty; write or download it again")
     except FileNotFoundError:
         raise InputError(f"{path}: no such file{'' if path.suffix else ' or folder'}") from None
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the name
+        if isinstance(error, InputError):
+            raise
+        error = error if isinstance(error, OSError) else OSError(str(error))
         raise InputError(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
@@ -132,6 +144,12 @@ def check_size(path: Path, shape: tuple[int, ...], item_bytes: int, file_bytes: 
     if values * item_bytes > max(ALWAYS_ALLOWED, MAX_EXPANSION * file_bytes):
         raise InputError(
             f"{path}: its header says {tuple(shape)} in a file of {file_bytes} bytes; it is damaged or cut"
+        )
+    needed = values * item_bytes + NORMAL_BYTES * pixels
+    if needed > LARGE and needed > available_memory():
+        raise InputError(
+            f"{path}: {tuple(shape)} needs about {needed / 1e9:.1f} GB of memory and {available_memory() / 1e9:.1f} GB "
+            "are free; use a smaller map or tiles"
         )
 
 

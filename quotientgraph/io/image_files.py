@@ -41,8 +41,9 @@ def _checked_png(path: Path, data: bytes) -> bytes:
         if len(kept) == 1:
             if name != b"IHDR" or length != 13:
                 raise InputError(f"{path}: damaged PNG, it does not begin with a header; export it again")
-            width, height, depth = struct.unpack(">IIB", chunk[8:17])
-            check_size(path, (height, width), max(depth // 8, 1), len(data))
+            width, height, depth, colour = struct.unpack(">IIBB", chunk[8:18])
+            n_channels = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}.get(colour, 4)
+            check_size(path, (height, width), n_channels * max(depth // 8, 1), len(data))
         if name[0] < 97 or name == b"tRNS":  # a capital letter: needed to decode
             if zlib.crc32(chunk[4:-4]) != int.from_bytes(chunk[-4:], "big"):
                 raise InputError(f"{path}: damaged PNG, wrong checksum at byte {at}; copy or export it again")
@@ -67,19 +68,17 @@ def read_tiff(path: Path) -> np.ndarray:
     """The first image of the file, in its own type."""
     import tifffile
 
+    # It logs damage as well as raising. Without any handler Python would write that on stderr; one that does nothing
+    # prevents it, and a program that handles logs still gets them.
     log = logging.getLogger("tifffile")
-    quiet, log.disabled = log.disabled, True  # it reports damage on stderr as well as by raising
-    try:
-        with tifffile.TiffFile(path) as file:
-            page = file.pages[0]
-            if int(page.compression) not in _TIFF_CODECS:
-                raise InputError(
-                    f"{path}: TIFF compression {page.compression!s} is not supported; save it with deflate"
-                )
-            check_size(path, page.shape, page.dtype.itemsize if page.dtype else 8, path.stat().st_size)
-            return page.asarray(maxworkers=1)
-    finally:
-        log.disabled = quiet
+    if not any(isinstance(handler, logging.NullHandler) for handler in log.handlers):
+        log.addHandler(logging.NullHandler())
+    with tifffile.TiffFile(path) as file:
+        page = file.pages[0]
+        if int(page.compression) not in _TIFF_CODECS:
+            raise InputError(f"{path}: TIFF compression {page.compression!s} is not supported; save it with deflate")
+        check_size(path, page.shape, page.dtype.itemsize if page.dtype else 8, path.stat().st_size)
+        return page.asarray(maxworkers=1)
 
 
 @writer(".tif", ".tiff")

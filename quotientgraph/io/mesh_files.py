@@ -1,9 +1,9 @@
-"""Meshes and point clouds as files, written straight from arrays so that millions of triangles are no burden.
+"""Write meshes and point clouds straight from arrays, so that millions of triangles are written in seconds.
 
-Axes: a ``.ply`` keeps the OpenCV camera frame, so its vertices are those of ``result.points``. A ``.glb`` is
-y up and z to the viewer by its specification, and ``.obj`` and ``.stl`` follow it, because viewers take them
-so and the surface then stands upright; that is half a turn about x. ``frame="opencv"`` or ``"opengl"``
-overrides the format's habit. Coordinates are float32 in all of them.
+Axes: a ``.ply`` keeps the OpenCV camera frame, so its vertices are those of ``result.points``. In a ``.glb`` y points
+up and z to the viewer by specification, which is half a turn about x; ``.obj`` and ``.stl`` are written in the same
+way, because viewers expect it and show the surface upright. ``frame="opencv"`` or ``"opengl"`` overrides the habit of
+the format. Coordinates are float32 in all of them.
 """
 
 from __future__ import annotations

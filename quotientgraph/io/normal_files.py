@@ -1,9 +1,8 @@
-"""What a user names, understood: a normal map file or a folder becomes normals, mask and camera.
+"""Read a normal map, its mask and its camera from a file or a folder that a user names.
 
-Folders may be in the layout of BiNI (``normal_map.png``, ``mask.png``, ``K.txt``), of DiLiGenT
-(``Normal_gt.mat`` or ``Normal_gt.png``, ``mask.png``) or of our scenes (``normals.npz``, ``mask.png``,
-``K.txt``). A file may bring its own mask: an alpha channel, or arrays named ``mask`` and ``K`` beside the
-normals. Everything that was inferred is noted.
+The layouts of folders, and the files that may stand beside a normal map, are those of `quotientgraph.io.folders`. A file
+may carry its own mask (an alpha channel) or hold arrays named ``mask`` and ``K`` beside the normals. Everything that was
+inferred is noted.
 """
 
 from __future__ import annotations
@@ -16,13 +15,14 @@ from numpy.typing import ArrayLike
 
 from ..geometry.camera import Camera, as_camera
 from .camera_files import intrinsics, read_camera
+from .conventions import frame_axes
 from .decode import decode_mask, decode_normals, pick
-from .formats import InputError, read_arrays, readable
+from .depth_files import DEPTH_NAMES
+from .folders import InputFiles, find_files_beside, find_input_files
+from .formats import InputError, read_arrays
 
-_STEMS = ("normal_map", "normals", "normal_gt", "normal", "normalmap", "n")
 _NORMALS = ("normals", "normal", "normal_map", "normalmap", "normal_gt", "n", "arr_0", "")
-_DEPTHS = ("depth_gt", "depth", "z", "arr_0", "")
-_MASKS, _CAMERAS, _TRUTH = ("mask",), ("K", "k", "intrinsics", "camera"), ("depth_gt",)
+_MASKS = ("mask", "arr_0", "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,34 +31,54 @@ class NormalInput:
 
     Attributes
     ----------
-    path : Path
-        What the user named.
+    path : Path or None
+        What the user named; None for an array.
     normals : (H, W, 3) float32 or float64
         In the frame of the file; NaN where it has none.
     mask : (H, W) bool or None
     camera : Camera or None
         None when nothing states it; then an orthographic camera is meant.
-    bits : int
-        Per value in the file: 8 or 16 for integers, 32 or 64 for floating point.
+    dtype : str
+        Type of the values in the file, such as "uint8", "uint16" or "float16".
     notes : tuple of str
         What was inferred, for people to check.
+    warnings : tuple of str
+        What is probably a mistake, and was corrected.
     truth : Path or None
         A file with the true depth, if the folder has one.
+    mask_from, camera_from : str
+        Where they come from, in a few words; empty if there is none.
+    usual_frame : str or None
+        The frame that maps in this layout of files have by convention.
     """
 
-    path: Path
+    path: Path | None
     normals: np.ndarray = field(repr=False)
     mask: np.ndarray | None = field(repr=False)
     camera: Camera | None
-    bits: int
+    dtype: str
     notes: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
     truth: Path | None = None
+    mask_from: str = ""
+    camera_from: str = ""
+    usual_frame: str | None = None
+
+    @property
+    def bits(self) -> int:
+        """Bits per value in the file."""
+        return np.dtype(self.dtype).itemsize * 8
+
+    @property
+    def precision(self) -> str:
+        """The type of the values in words, such as "16-bit floats"."""
+        return f"{self.bits}-bit {'floats' if self.dtype.startswith('float') else 'integers'}"
 
     def read_truth(self) -> np.ndarray | None:
-        """The true depth, (H, W) float64 with NaN outside, or None; read when asked for."""
+        """The true depth, (H, W) float64 with NaN outside, or None. It is read when this is called."""
         if self.truth is None:
             return None
-        depth = pick(self.truth, read_arrays(self.truth), _DEPTHS, "depth")
+        depth = pick(self.truth, read_arrays(self.truth), DEPTH_NAMES, "depth")
         if depth.shape != self.normals.shape[:2]:
             raise InputError(f"{self.truth}: its shape {depth.shape} is not the normals' {self.normals.shape[:2]}")
         return depth.astype(np.float64)
@@ -66,8 +86,11 @@ class NormalInput:
 
 def read_normals(
     path: Path | str,
-    mask: Path | str | ArrayLike | None = None,
+    mask: Path | str | ArrayLike | bool | None = None,
     camera: Camera | Path | str | ArrayLike | None = None,
+    *,
+    beside: bool = True,
+    frame: str | None = None,
 ) -> NormalInput:
     """Read a normal map from a file or a folder.
 
@@ -75,101 +98,97 @@ def read_normals(
     ----------
     path : path
         A file of any readable suffix, or a folder in a known layout.
-    mask : path or (H, W) array, optional
-        Instead of what the input brings along.
+    mask : path, (H, W) array or False, optional
+        Instead of what comes with the input; False uses no mask at all.
     camera : Camera, path or 3×3 matrix, optional
-        Instead of what the input brings along; see `read_camera` for files.
+        Instead of what comes with the input; see `read_camera` for files.
+    beside : bool
+        Whether ``K.txt`` and ``mask.png`` beside the normal map are used.
+    frame : str, optional
+        The frame that is stated; decides the sign of z in a map that has only x and y.
     """
     path = Path(path)
     notes: list[str] = []
-    found: dict[str, Path] = {}
-    file = path
     if path.is_dir():
-        file, found = _look_into(path)
-        notes.append(f"folder: {', '.join(sorted([file.name, *(p.name for p in found.values())]))}")
+        found = find_input_files(path)
+        notes.append(f"folder: {', '.join(found.names)}")
+    else:
+        found = find_files_beside(path)
+    if not beside:
+        found = InputFiles(found.normals, truth=found.truth)
+    file = found.normals
     arrays = read_arrays(file)
-    normals, alpha, bits, more = decode_normals(file, pick(file, arrays, _NORMALS, "normals"))
-    notes += more
-    shape = normals.shape[:2]
+    forward = frame is not None and frame != "auto" and bool(frame_axes(frame)[2, 2] > 0)
+    decoded = decode_normals(file, pick(file, arrays, _NORMALS, "normals"), z_forward=forward)
+    notes += decoded.notes
+    shape = (decoded.normals.shape[0], decoded.normals.shape[1])
 
-    beside = {name.lower(): array for name, array in arrays.items()} if len(arrays) > 1 else {}
-    chosen = _mask_of(mask, shape, file, found.get("mask"), beside.get("mask"), alpha, notes)
-    view = _camera_of(camera, shape, file, found.get("camera"), beside.get("k"), notes)
-    return NormalInput(path, normals, chosen, view, bits, tuple(notes), found.get("truth"))
-
-
-def read_depth(path: Path | str, *, relative: bool = False) -> np.ndarray:
-    """(H, W) float64 depth from a file, NaN where there is none.
-
-    Integers become depth by the offset and scale in the sidecar that `write_depth` makes. With `relative` they may do
-    without: they are depths in a unit of their own, 0 where there is none, which is how depth cameras write PNG.
-    """
-    from .depth_files import apply_sidecar, sidecar
-
-    path = Path(path)
-    depth = pick(path, read_arrays(path), _DEPTHS, "depth")
-    if depth.ndim != 2:
-        raise InputError(f"{path}: a depth map has one value a pixel, got shape {depth.shape}")
-    if depth.dtype.kind not in "ui":
-        return depth.astype(np.float64)
-    if relative and not sidecar(path).exists():
-        return np.where(depth == 0, np.nan, depth.astype(np.float64))
-    return apply_sidecar(path, depth)
-
-
-def _look_into(folder: Path) -> tuple[Path, dict[str, Path]]:
-    try:
-        files = {p.name.lower(): p for p in sorted(folder.iterdir()) if p.is_file()}
-    except OSError as error:
-        raise InputError(f"{folder}: cannot be read ({error.strerror})") from None
-    # Floating-point files before rounded ones where a folder has both.
-    suffixes = sorted(readable(), key=lambda suffix: (suffix == ".png", suffix))
-
-    def first(stems: tuple[str, ...], endings: list[str]) -> Path | None:
-        return next((files[s + e] for s in map(str.lower, stems) for e in endings if s + e in files), None)
-
-    normals = first(_STEMS, suffixes)
-    if normals is None:
-        raise InputError(
-            f"{folder}: no normal map in this folder; expected normal_map.png, normals.npz or Normal_gt.mat"
+    inside = {name.lower(): array for name, array in arrays.items()} if len(arrays) > 1 else {}
+    chosen, mask_from = _mask(mask, shape, file, found.mask, inside.get("mask"), decoded.alpha)
+    view, camera_from, more = _camera(camera, shape, file, found.camera, inside.get("k"))
+    # A lens that is not modelled, or a principal point outside the image, is probably a mistake.
+    warnings = [*decoded.warnings, *(text for text in more if "not applied" in text or "far from" in text)]
+    notes += (text for text in more if text not in warnings)
+    if mask_from and chosen is not None:
+        notes.append(f"mask: {mask_from}, {chosen.mean():.0%} of the image")
+    elif found.unused_mask is not None and mask is None:
+        notes.append(
+            f"mask: {found.unused_mask.name} beside the map was not used; pass it as the mask if it belongs to it"
         )
-    others = {
-        "mask": first(_MASKS, suffixes),
-        "camera": first(_CAMERAS, [".txt", ".json", ".npy"]),
-        "truth": first(_TRUTH, suffixes),
-    }
-    return normals, {kind: p for kind, p in others.items() if p is not None}
+    usual = "opengl" if found.is_dataset else None
+    return NormalInput(
+        path,
+        decoded.normals,
+        chosen,
+        view,
+        decoded.dtype,
+        tuple(notes),
+        tuple(warnings),
+        found.truth,
+        mask_from,
+        camera_from,
+        usual,
+    )
 
 
-def _mask_of(given, shape, file, beside, inner, alpha, notes) -> np.ndarray | None:
-    """The mask, from the most explicit source that there is."""
+def _mask(
+    given: Path | str | ArrayLike | bool | None,
+    shape: tuple[int, int],
+    file: Path,
+    beside: Path | None,
+    inside: np.ndarray | None,
+    alpha: np.ndarray | None,
+) -> tuple[np.ndarray | None, str]:
+    """The mask from the most explicit source that there is, and the name of that source."""
+    if given is False:
+        return None, ""
     if isinstance(given, str | Path):
         beside, given = Path(given), None
     elif given is not None:
-        return decode_mask(file, np.asarray(given), shape)
+        return decode_mask(file, np.asarray(given), shape), "given"
     if beside is not None:
-        return decode_mask(beside, pick(beside, read_arrays(beside), ("mask", "arr_0", ""), "mask"), shape)
-    if inner is not None:
-        notes.append(f"mask: array 'mask' of {file.name}")
-        return decode_mask(file, inner, shape)
-    if alpha is not None:
-        notes.append(f"mask: alpha channel of {file.name}, {alpha.mean():.0%} of the image")
-    return alpha
+        return decode_mask(beside, pick(beside, read_arrays(beside), _MASKS, "mask"), shape), beside.name
+    if inside is not None:
+        return decode_mask(file, inside, shape), f"array 'mask' of {file.name}"
+    return alpha, "" if alpha is None else f"alpha channel of {file.name}"
 
 
-def _camera_of(given, shape, file, beside, inner, notes) -> Camera | None:
+def _camera(
+    given: Camera | Path | str | ArrayLike | None,
+    shape: tuple[int, int],
+    file: Path,
+    beside: Path | None,
+    inside: np.ndarray | None,
+) -> tuple[Camera | None, str, list[str]]:
+    """The camera, where it comes from, and notes."""
     if isinstance(given, str | Path):
         beside, given = Path(given), None
     if given is not None:
-        return as_camera(given)
+        return as_camera(given), "given", []
     if beside is not None:
-        view, more = read_camera(beside, shape)
-    elif inner is not None:
-        k, more = intrinsics(np.asarray(inner, dtype=np.float64), shape, file)
-        view = as_camera(k)
-        more.insert(0, f"camera: array 'K' of {file.name}")
-    else:
-        notes.append("camera: none was found, orthographic is assumed")
-        return None
-    notes += more
-    return view
+        view, notes = read_camera(beside, shape)
+        return view, beside.name, notes
+    if inside is not None:
+        k, notes = intrinsics(np.asarray(inside, dtype=np.float64), shape, file)
+        return as_camera(k), f"array 'K' of {file.name}", [f"camera: array 'K' of {file.name}", *notes]
+    return None, "", ["camera: none was found, orthographic is assumed"]

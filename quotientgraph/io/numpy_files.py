@@ -1,4 +1,4 @@
-"""NumPy's ``.npy`` and ``.npz`` and MATLAB's ``.mat``. Pickled objects are refused: they can run code."""
+"""NumPy's ``.npy`` and ``.npz``. Pickled objects are refused, because loading them can run code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import IO
 
 import numpy as np
 
-from .formats import InputError, check_size, reader, writer
+from .formats import ALWAYS_ALLOWED, MAX_EXPANSION, InputError, check_size, reader, writer
+
+MAX_MEMBERS = 1000
 
 
 @reader(".npy")
@@ -44,7 +46,14 @@ def read_npz(path: Path) -> Mapping[str, np.ndarray]:
     """All numeric arrays of the archive; others are left out."""
     arrays, refused = {}, ""
     with zipfile.ZipFile(path) as archive:
-        for member in archive.infolist():
+        members = archive.infolist()
+        # Many entries may name the same bytes, so it is their sum that must fit.
+        total, size = sum(member.file_size for member in members), path.stat().st_size
+        if len(members) > MAX_MEMBERS or total > max(ALWAYS_ALLOWED, MAX_EXPANSION * size):
+            raise InputError(
+                f"{path}: {len(members)} arrays of together {total} bytes in an archive of {size} bytes; it is damaged"
+            )
+        for member in members:
             name = member.filename.removesuffix(".npy")
             if name == member.filename:
                 continue
@@ -66,27 +75,6 @@ def read_npz(path: Path) -> Mapping[str, np.ndarray]:
     return arrays
 
 
-@reader(".mat")
-def read_mat(path: Path) -> Mapping[str, np.ndarray]:
-    """All numeric variables of a MATLAB file up to version 7."""
-    from scipy.io import loadmat, whosmat
-
-    with path.open("rb") as file:
-        if b"MATLAB 7.3" in file.read(128):
-            raise InputError(f"{path}: MATLAB 7.3 (HDF5) files are not supported; save with save(..., '-v7')")
-    numeric = {"double", "single", "uint8", "uint16", "int8", "int16", "int32", "uint32", "logical"}
-    names = []
-    for name, shape, kind in whosmat(path):
-        if kind in numeric:
-            # Refuse a shape the file cannot hold: whosmat has only read the variable's header.
-            check_size(path, shape, 1, path.stat().st_size)
-            names.append(name)
-    if not names:
-        raise InputError(f"{path}: no numeric variable; save the normals as an H×W×3 array")
-    found = loadmat(path, variable_names=names)
-    return {name: found[name] for name in names if found[name].dtype.kind in "buif"}
-
-
 @writer(".npy")
 def write_npy(path: Path, array: np.ndarray) -> None:
     with path.open("wb") as file:
@@ -97,11 +85,3 @@ def write_npy(path: Path, array: np.ndarray) -> None:
 def write_npz(path: Path, array: np.ndarray) -> None:
     with path.open("wb") as file:
         np.savez_compressed(file, arr_0=array)
-
-
-@writer(".mat")
-def write_mat(path: Path, array: np.ndarray) -> None:
-    from scipy.io import savemat
-
-    with path.open("wb") as file:
-        savemat(file, {"arr_0": array}, do_compression=True)

@@ -1,4 +1,4 @@
-"""One input, as the command line's options say it is to be read."""
+"""One input, read as the options of the command line say."""
 
 from __future__ import annotations
 
@@ -20,18 +20,35 @@ FILES = ("mask", "camera", "rays", "texture", "depth_prior")
 
 @dataclass(frozen=True)
 class Understood:
-    """An input, the frame its normals are in (None: undecided), and the evidence if that was asked for it."""
+    """An input and the frame of its normals.
+
+    Attributes
+    ----------
+    found : NormalInput
+        Normals, mask and camera as they were read.
+    frame : str or None
+        None if the evidence does not decide.
+    reason : str
+        Why it is this frame: "given", or what decided.
+    evidence : FrameEvidence or None
+        None if the frame was given.
+    warnings : tuple of str
+        What the normals contradict, and what was corrected in them.
+    """
 
     found: NormalInput
     frame: str | None
+    reason: str
     evidence: FrameEvidence | None
+    warnings: tuple[str, ...] = ()
 
     @property
     def normals(self) -> np.ndarray:
         """(H, W, 3) in the OpenCV frame, whatever the frame of the file is."""
         from ..io import to_opencv
 
-        assert self.frame is not None
+        if self.frame is None:
+            raise ValueError("frame: it is not known")
         return to_opencv(self.found.normals, self.frame)
 
 
@@ -47,6 +64,8 @@ def check_options(args: argparse.Namespace) -> None:
             raise UsageError(f"argument {text}, or auto") from None
     for name in FILES:
         file = getattr(args, name, None)
+        if name == "mask" and file == "none":
+            continue
         if file is not None and "{name}" not in file and not Path(file).is_file():
             reason = "is a folder, a file was expected" if Path(file).is_dir() else "no such file"
             raise UsageError(f"argument --{name.replace('_', '-')}: {file}: {reason}")
@@ -58,24 +77,44 @@ def file_for(pattern: str | None, name: str) -> str | None:
 
 
 def understand(path: Path, name: str, args: argparse.Namespace) -> Understood:
-    """Read an input and find its frame."""
+    """Read an input, find its frame, and compare frame and camera with what the normals show."""
     from ..geometry.camera import Orthographic, Pinhole, RayMap
-    from ..io import detect_frame, read_normals
+    from ..io import check_conventions, detect_frame, read_normals
 
-    mask = file_for(args.mask, name)
+    mask: str | bool | None = file_for(args.mask, name)
     camera: Camera | str | None = file_for(args.camera or args.rays, name)
     by_size = args.fov is not None or args.fisheye is not None
     if args.orthographic is not None or by_size:
         camera = Orthographic(args.orthographic or 1.0)
-    found = read_normals(path, mask, camera)
+    found = read_normals(path, False if mask == "none" else mask, camera, beside=args.beside, frame=args.frame)
     if by_size:
-        shape = found.normals.shape[:2]
+        shape = (found.normals.shape[0], found.normals.shape[1])
         view = Pinhole.from_fov(args.fov, shape) if args.fov is not None else RayMap.fisheye(args.fisheye, shape)
         found = replace(found, camera=view)
-    if args.frame != "auto":
-        return Understood(found, args.frame, None)
-    evidence = detect_frame(found.normals, found.mask, found.camera)
-    return Understood(found, evidence.frame, evidence)
+    evidence = None
+    frame, reason = args.frame, "given"
+    if args.frame == "auto":
+        evidence = detect_frame(found.normals, found.mask, found.camera)
+        frame, reason = evidence.frame, evidence.reason
+        if frame is None and found.usual_frame in evidence.possible:
+            frame, reason = found.usual_frame, f"usual for such a folder; {evidence.reason}"
+    doubts: list[str] = []
+    if frame is not None:
+        stated = evidence is None
+        doubts = check_conventions(found.normals, found.mask, found.camera, frame, frame_is_stated=stated)
+    return Understood(found, frame, reason, evidence, (*found.warnings, *doubts))
+
+
+def describe_input(source: Understood) -> str:
+    """The frame, the camera and the mask that are used, on one line."""
+    found = source.found
+    camera = describe_camera(found.camera)
+    if found.camera_from not in ("", "given"):
+        camera += f" from {found.camera_from}"
+    mask = "none"
+    if found.mask is not None:
+        mask = f"{found.mask.mean():.1%} of the image" + (f" from {found.mask_from}" if found.mask_from else "")
+    return f"frame {source.frame} ({source.reason}); camera {camera}; mask {mask}"
 
 
 def describe_camera(camera: Camera | None) -> str:
@@ -89,5 +128,5 @@ def describe_camera(camera: Camera | None) -> str:
     if isinstance(camera, Pinhole):
         return f"pinhole, fx {camera.fx:.6g}, fy {camera.fy:.6g}, cx {camera.cx:.6g}, cy {camera.cy:.6g}"
     if isinstance(camera, RayMap):
-        return "one ray a pixel"
+        return "one ray for each pixel"
     return str(camera)

@@ -1,0 +1,289 @@
+"""Folders whose files are replaced all at once: a reader sees the old results or the new ones, never a mixture.
+
+The new files are written into a hidden folder beside the target. Then the two folders exchange their names in one step of
+the file system, and the old one is deleted. Where that is not possible (the target is the working directory or holds other
+folders, or the file system cannot exchange names), files are moved one by one under a journal: a failure or an interrupt
+moves them back, and so does the next run after a kill.
+
+A hidden folder is locked by its process. What a killed process left is therefore known, and removed by the next run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import re
+import secrets
+import shutil
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+_PART, _NEW = ".part", ".new"
+_JOURNAL = ".quotientgraph-journal"
+_tidied: set[tuple[int, Path]] = set()
+_FORGOTTEN = 3600.0  # seconds after which an empty folder that was never locked is removed
+
+
+def staging_for(target: Path) -> Path:
+    """A name for the hidden folder of a target, on the same disk: beside it, or in it if one may not write beside it."""
+    target = Path(os.path.realpath(target))
+    token = secrets.token_hex(6)
+    beside = target.with_name(f".{target.name[:100]}.{token}{_PART}")
+    if target.is_dir() and (not _may_write(target.parent) or target.parent == target):
+        return target / f".{token}{_PART}"
+    return beside
+
+
+@contextlib.contextmanager
+def staged(target: Path, staging: Path, is_ours: Callable[[Path], bool] = lambda file: False) -> Iterator[Path]:
+    """A folder whose files replace those of `target` when the block ends well, and vanish when it does not.
+
+    Parameters
+    ----------
+    target : Path
+        The folder that is to hold the files; it need not exist.
+    staging : Path
+        From `staging_for`.
+    is_ours : callable
+        Whether a file of the target comes from an earlier run and is to go if it is not written again.
+    """
+    from ..io import OutputError
+
+    place = Path(os.path.realpath(target))
+    lock = -1
+    try:
+        if place.is_dir():
+            _recover(place)
+        remove_litter(place)
+        lock = _locked(staging)
+        yield staging
+        _publish(staging, place, is_ours)
+    except OSError as problem:
+        cause = problem.strerror or str(problem) or type(problem).__name__
+        text = str(problem) if isinstance(problem, OutputError) else f"{target}: cannot be written ({cause})"
+        raise OutputError(text.replace(str(staging), str(target))) from problem
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+        if lock >= 0:
+            os.close(lock)
+
+
+def discard(staging: Path) -> None:
+    """Remove a hidden folder whose process has ended."""
+    shutil.rmtree(staging, ignore_errors=True)
+    shutil.rmtree(staging.with_suffix(_NEW), ignore_errors=True)
+
+
+def remove_litter(target: Path) -> None:
+    """Remove hidden folders, in and beside this target, whose process is gone."""
+    for place in (target.parent, target):
+        # Once in a process, since a batch may have many targets in one place.
+        if place == target.parent and (os.getpid(), place) in _tidied:
+            continue
+        _tidied.add((os.getpid(), place))
+        with contextlib.suppress(OSError):
+            for name in os.listdir(place):
+                if _hidden(name) and (place / name).is_dir():
+                    _remove_if_abandoned(place / name)
+
+
+def _remove_if_abandoned(folder: Path) -> None:
+    if folder.suffix == _NEW:
+        with contextlib.suppress(OSError):
+            if time.time() - folder.stat().st_mtime > _FORGOTTEN:
+                folder.rmdir()
+        return
+    with contextlib.suppress(OSError):
+        lock = os.open(folder, os.O_RDONLY)
+        try:
+            if _lock(lock):
+                shutil.rmtree(folder, ignore_errors=True)
+        finally:
+            os.close(lock)
+
+
+def _locked(staging: Path) -> int:
+    """Make the folder and lock it. It gets its name when it is locked, so that nobody takes it for litter."""
+    new = staging.with_suffix(_NEW)
+    try:
+        new.mkdir()
+        lock = os.open(new, os.O_RDONLY)
+        _lock(lock)
+        os.rename(new, staging)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            new.rmdir()
+        raise
+    return lock
+
+
+def _lock(descriptor: int) -> bool:
+    try:
+        import fcntl
+
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
+
+
+def _publish(staging: Path, target: Path, is_ours: Callable[[Path], bool]) -> None:
+    if not os.path.lexists(target):
+        try:
+            os.rename(staging, target)
+            return
+        except OSError:
+            if not target.is_dir():  # another run may have made it just now
+                raise
+    old = sorted(os.listdir(target)) if target.is_dir() else []
+    new = set(os.listdir(staging))
+    stale = [name for name in old if name not in new and is_ours(target / name)]
+    others = [name for name in old if name not in new and name not in stale and not _hidden(name)]
+    if not (_exchangeable(staging, target, others) and _exchange_with(staging, target, others)):
+        _replace_one_by_one(staging, target, sorted(new), stale)
+
+
+def _hidden(name: str) -> bool:
+    """Whether it is the name of a hidden folder of ours."""
+    return re.fullmatch(r"\.(?:.*\.)?[0-9a-f]{12}\.(?:part|new)", name, re.S) is not None
+
+
+def _exchangeable(staging: Path, target: Path, others: list[str]) -> bool:
+    """Whether another folder may take the place of the target without anybody noticing."""
+    here = Path(os.path.realpath(os.getcwd()))
+    facts = target.stat()
+    return (
+        staging.parent == target.parent
+        and target not in (here, *here.parents)
+        and not os.path.ismount(target)
+        and facts.st_uid == staging.stat().st_uid
+        and not any(stat.S_ISDIR((target / name).lstat().st_mode) for name in others)
+    )
+
+
+def _exchange_with(staging: Path, target: Path, others: list[str]) -> bool:
+    """Exchange two folders, after the files of other people have been linked into the new one."""
+    try:
+        os.chmod(staging, stat.S_IMODE(target.stat().st_mode))
+        for name in others:
+            os.link(target / name, staging / name, follow_symlinks=False)
+    except (OSError, NotImplementedError):
+        done = False
+    else:
+        done = _exchange(staging, target)
+    if not done:
+        for name in others:
+            with contextlib.suppress(OSError):
+                (staging / name).unlink()
+    return done
+
+
+def _exchange(a: Path, b: Path) -> bool:
+    """Exchange two names in one step; False where the system cannot do that."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    names = os.fsencode(a), os.fsencode(b)
+    if sys.platform == "darwin" and hasattr(libc, "renamex_np"):
+        return libc.renamex_np(*names, ctypes.c_uint(2)) == 0
+    if hasattr(libc, "renameat2"):
+        return libc.renameat2(-100, names[0], -100, names[1], ctypes.c_uint(2)) == 0
+    return False
+
+
+def _replace_one_by_one(staging: Path, target: Path, new: list[str], stale: list[str]) -> None:
+    """Move the new files in and the old ones out, under a journal that tells how to undo it."""
+    aside = staging / ".old"
+    aside.mkdir()
+    touched = [*new, *stale]
+    facts = {"staging": os.path.relpath(staging, target), "new": new}
+    facts["before"] = [name for name in touched if os.path.lexists(target / name)]
+    journal = target / _JOURNAL
+    (staging / _JOURNAL).write_text(json.dumps(facts), encoding="utf-8")
+    os.replace(staging / _JOURNAL, journal)
+    try:
+        for name in touched:
+            if os.path.lexists(target / name):
+                os.rename(target / name, aside / name)
+            if name in new:
+                os.rename(staging / name, target / name)
+        journal.unlink()
+    except BaseException:
+        _undo(target, facts)
+        raise
+
+
+def _recover(target: Path) -> None:
+    """Undo what a killed process left half done in this folder."""
+    journal = target / _JOURNAL
+    try:
+        facts = json.loads(journal.read_text(encoding="utf-8"))
+        names = [*facts["before"], *facts["new"], facts["staging"]]
+        if not all(isinstance(name, str) for name in names) or any(os.sep in name for name in names[:-1]):
+            raise ValueError
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError, KeyError, TypeError):
+        with contextlib.suppress(OSError):
+            journal.unlink()
+        return
+    staging = target / facts["staging"]
+    with contextlib.suppress(OSError):
+        lock = os.open(staging, os.O_RDONLY)
+        try:
+            if not _lock(lock):
+                return  # its process is at work
+        finally:
+            os.close(lock)
+    _undo(target, facts)
+    shutil.rmtree(staging, ignore_errors=True)
+
+
+def _undo(target: Path, facts: dict) -> None:
+    """Put every file back where it was; what has been moved is seen from where it is."""
+    staging = target / facts["staging"]
+    for name in facts["new"]:
+        moved_in = not os.path.lexists(staging / name)
+        if moved_in and name not in facts["before"]:
+            with contextlib.suppress(OSError):
+                (target / name).unlink()
+    for name in facts["before"]:
+        if os.path.lexists(staging / ".old" / name):
+            with contextlib.suppress(OSError):
+                os.replace(staging / ".old" / name, target / name)
+    with contextlib.suppress(OSError):
+        (target / _JOURNAL).unlink()
+
+
+def _may_write(folder: Path) -> bool:
+    return os.access(folder, os.W_OK | os.X_OK)
+
+
+def place_for(target: Path) -> contextlib.AbstractContextManager[Path]:
+    """The folder in which something is made for `target`: itself if it exists, else the one that will hold it."""
+    return folder(target if target.exists() else target.parent)
+
+
+@contextlib.contextmanager
+def folder(path: Path) -> Iterator[Path]:
+    """A folder, made with its parents; those made here that end up empty are removed again."""
+    from ..io import OutputError
+
+    missing = [place for place in (path, *path.parents) if not place.exists()]
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        if not _may_write(path):
+            raise PermissionError(13, "Permission denied")
+    except FileExistsError:
+        raise OutputError(f"{path}: exists and is not a folder; choose another place with -o") from None
+    except OSError as problem:
+        raise OutputError(f"{path}: cannot be written to ({problem.strerror}); choose another place with -o") from None
+    try:
+        yield path
+    finally:
+        for place in missing:
+            with contextlib.suppress(OSError):
+                place.rmdir()

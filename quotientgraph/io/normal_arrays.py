@@ -1,0 +1,124 @@
+"""Whatever a user passes as normals or as a mask: paths, images, arrays, tensors."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .conventions import frame_axes
+from .decode import decode_mask, decode_normals, pick
+from .formats import InputError, read_arrays
+from .normal_files import NormalInput, read_normals
+
+MASK_NAMES = ("mask", "arr_0", "")
+
+
+def as_normals(thing: Any, frame: str | None = None, *, beside: bool = True) -> NormalInput:
+    """Understand what a user passes as normals.
+
+    Parameters
+    ----------
+    thing : path, PIL image, array or tensor
+        A path is read as by `read_normals`. Arrays may be (H, W, 3), channels first (3, H, W), or with a leading 1;
+        a fourth channel is a mask; two channels are x and y. uint8 and uint16 are decoded as 2·value/max − 1, and so are
+        floats in [0, 1] or [0, 255], with a warning. Tensors of PyTorch may require gradients and lie on a GPU.
+    frame : str, optional
+        The frame that the user states; decides the sign of z where only x and y are given.
+    beside : bool
+        For a path: whether the mask and the camera that stand beside the file are used.
+
+    Returns
+    -------
+    NormalInput
+        With `normals` (H, W, 3) as floats, `mask` and `camera` if they came along, `notes` and `warnings`.
+
+    Examples
+    --------
+    >>> image = np.full((4, 5, 3), [128, 128, 255], dtype=np.uint8)
+    >>> found = as_normals(image)
+    >>> found.normals.shape, found.dtype
+    ((4, 5, 3), 'uint8')
+    >>> as_normals(image / 255).warnings[0][:42]
+    'normals: all values lie in [0, 1], as in a'
+    """
+    if isinstance(thing, str | os.PathLike):
+        return read_normals(Path(thing), beside=beside, frame=frame)
+    if isinstance(thing, NormalInput):
+        return thing
+    array = to_array(thing, "normals")
+    found = decode_normals("normals", array, z_forward=_z_forward(frame))
+    return NormalInput(
+        None,
+        found.normals,
+        found.alpha,
+        None,
+        found.dtype,
+        tuple(found.notes),
+        tuple(found.warnings),
+        mask_from="" if found.alpha is None else "the alpha channel",
+    )
+
+
+def as_mask(thing: Any, shape: tuple[int, int]) -> np.ndarray | None:
+    """Understand what a user passes as a mask: a path, an image, an array, a tensor or None.
+
+    Returns
+    -------
+    (H, W) bool array or None
+        Files and images are True where they are brighter than half of their brightest value; arrays of numbers are
+        True where they are not 0.
+    """
+    if thing is None:
+        return None
+    if isinstance(thing, str | os.PathLike):
+        path = Path(thing)
+        return decode_mask(path, pick(path, read_arrays(path), MASK_NAMES, "mask"), shape)
+    array = to_array(thing, "mask")
+    if _is_pil(thing) or array.ndim != 2:
+        return decode_mask("mask", array, shape)
+    if array.shape != tuple(shape):
+        raise InputError(f"mask: its shape {array.shape} differs from the normals' {tuple(shape)}; both are (H, W)")
+    return array.astype(bool)
+
+
+def to_array(thing: Any, name: str) -> np.ndarray:
+    """A NumPy array from an image, a tensor of any common library, or nested lists.
+
+    Raises
+    ------
+    InputError
+        If there are no numbers in it; the message says how to convert.
+    """
+    if _is_pil(thing):
+        if thing.mode in ("P", "PA", "CMYK", "YCbCr", "LAB", "HSV"):
+            thing = thing.convert("RGBA" if "transparency" in thing.info or thing.mode == "PA" else "RGB")
+        return np.asarray(thing)
+    try:
+        if hasattr(thing, "detach"):  # PyTorch: cut off gradients, copy from the GPU
+            thing = thing.detach().cpu()
+            if str(getattr(thing, "dtype", "")).endswith("bfloat16"):
+                thing = thing.float()
+            thing = thing.numpy()
+        elif hasattr(thing, "__cuda_array_interface__") and hasattr(thing, "get"):  # CuPy
+            thing = thing.get()
+        array = np.asarray(thing)
+    except Exception as error:
+        text = " ".join(str(error).split())[:120]
+        raise InputError(
+            f"{name}: a {type(thing).__name__} cannot be made a NumPy array ({text}); pass numpy.asarray(...) of it"
+        ) from None
+    if array.dtype.kind not in "buif":
+        raise InputError(f"{name}: values of type {array.dtype} are not real numbers; pass an array of floats or uint8")
+    return array
+
+
+def _is_pil(thing: Any) -> bool:
+    return hasattr(thing, "getbands") and hasattr(thing, "mode") and hasattr(thing, "convert")
+
+
+def _z_forward(frame: str | None) -> bool:
+    """Whether a surface that faces the camera has a negative z in this frame."""
+    return frame is not None and frame != "auto" and bool(frame_axes(frame)[2, 2] > 0)

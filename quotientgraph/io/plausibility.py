@@ -1,0 +1,183 @@
+"""Compare what a user states about a normal map with what the normals themselves show.
+
+A wrong frame, a wrong camera or normals in world coordinates give a surface that looks like a result, so each clear
+contradiction is worth a warning. The thresholds were chosen so that no correctly stated map gives one: the shared
+data, the embedded scenes with noise of up to 8°, and the ray-cast real scenes, in all four frames that have a name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..geometry.camera import Camera, Orthographic, Pinhole, as_camera
+from ..geometry.normals import FRAMES
+from .camera_files import k_order
+from .conventions import FrameEvidence, detect_frame, frame_axes
+from .evidence import NormalSample, loop_sums
+
+CONTRADICTION = "the normals contradict"  # how every warning below begins, but for the one on the order of K
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """How clear a contradiction must be."""
+
+    n_samples: int = 60_000
+    away: float = 0.04  # a correct map has at most 1 % of its pixels clearly facing away, noise included
+    explained: float = 0.25  # another statement explains the facing if it leaves less than this part of it
+    loop_ratio: float = 1.8  # noise alone changes the sums around loops by up to 1.4 between cameras
+    loop_margin: float = 0.002
+    significance: float = 6.0
+    fields_of_view: tuple[float, ...] = (35.0, 60.0, 90.0)
+
+
+_LIMITS = Thresholds()
+
+
+def check_conventions(
+    normals: np.ndarray,
+    mask: np.ndarray | None = None,
+    camera: Camera | np.ndarray | None = None,
+    frame: str = "opengl",
+    *,
+    frame_is_stated: bool = True,
+) -> list[str]:
+    """Warnings about a frame or a camera that the normals clearly contradict; mostly an empty list.
+
+    Parameters
+    ----------
+    normals : (H, W, 3) array
+        In the stated frame. They need not have unit length; NaN and 0 are ignored.
+    mask : (H, W) array, optional
+    camera : Camera or 3×3 matrix, optional
+        None is the orthographic camera.
+    frame : str
+        A name such as "opengl", or directions such as "right,up,viewer".
+    frame_is_stated : bool
+        False if the frame was found by `detect_frame`, so that it need not be compared again.
+
+    Returns
+    -------
+    list of str
+        Sentences that name what was stated and what fits better.
+
+    Examples
+    --------
+    >>> from quotientgraph import scenes
+    >>> ball = scenes.make("sphere", shape=(60, 80))
+    >>> check_conventions(ball.normals, ball.mask, ball.camera, "opencv")
+    []
+    >>> check_conventions(ball.normals, ball.mask, ball.camera, "opengl")[0][:45]
+    'the normals contradict the frame opengl: 100%'
+    """
+    view = as_camera(camera)
+    shape = (normals.shape[0], normals.shape[1])
+    texts = _order_of_intrinsics(view, shape)
+    sample = NormalSample.from_map(normals, mask, view, _LIMITS.n_samples)
+    if sample.valid.sum() < 16:
+        return texts
+    evidence = None
+    if frame_is_stated:
+        evidence = detect_frame(normals, mask, view, frames=dict.fromkeys([frame, *FRAMES]), sample=sample)
+    turned = replace(sample, normals=sample.change_axes(frame_axes(frame)))
+    text = (
+        (_frame(evidence, frame) if evidence is not None else "")
+        or _camera(turned, normals, mask, view, frame)
+        or _world(turned, evidence)
+    )
+    return [*texts, text] if text else texts
+
+
+def _order_of_intrinsics(camera: Camera, shape: tuple[int, int]) -> list[str]:
+    if not isinstance(camera, Pinhole) or k_order(camera.matrix, shape) != "row-first":
+        return []
+    return [
+        f"camera: the principal point ({camera.cx:g}, {camera.cy:g}) fits an image of {shape[1]}×{shape[0]} only if rows "
+        "come first; K is [[fx, 0, cx], [0, fy, cy], [0, 0, 1]] with cx along the width"
+    ]
+
+
+def _frame(evidence: FrameEvidence, frame: str) -> str:
+    """The stated frame against the others that have a name."""
+    if not evidence.possible or frame in evidence.possible:
+        return ""
+    better = [name for name in evidence.possible if name in FRAMES] or list(evidence.possible)
+    stated, best = evidence.scores[frame], evidence.scores[better[0]]
+    if stated.away > best.away + _LIMITS.away:
+        if best.away > _LIMITS.explained * stated.away:
+            return ""
+        why = f"{stated.away:.0%} of them face away from the camera, against {best.away:.0%}"
+    elif stated.residual > best.residual:
+        why = f"their sums around loops are {stated.residual:.2g}, against {best.residual:.2g}"
+    elif stated.outward < best.outward:
+        why = f"at the outline they point outwards by {stated.outward:.2g}, against {best.outward:.2g}"
+    else:
+        why = f"at inner outlines they point outwards by {stated.limbs:.2g}, against {best.limbs:.2g}"
+    return f"{CONTRADICTION} the frame {frame}: {why} in {' or '.join(better)}, which fits better"
+
+
+def _camera(sample: NormalSample, normals: np.ndarray, mask: np.ndarray | None, camera: Camera, frame: str) -> str:
+    """The stated camera against an orthographic one and a few pinhole cameras; `sample` is in the OpenCV frame."""
+    shape = (normals.shape[0], normals.shape[1])
+    others: dict[str, Camera] = {}
+    if camera.central:
+        others["an orthographic camera"] = Orthographic()
+    for degrees in _LIMITS.fields_of_view:
+        others[f"a perspective camera (a field of view of about {degrees:g}°)"] = Pinhole.from_fov(degrees, shape)
+    stated = "orthographic camera" if not camera.central else "perspective of the camera"
+    axes, identity = frame_axes(frame), np.eye(3)
+    samples = {}
+    for name, other in others.items():
+        found = NormalSample.from_map(normals, mask, other, _LIMITS.n_samples)
+        samples[name] = replace(found, normals=found.change_axes(axes))
+    away = sample.away(identity)
+    if away > _LIMITS.away:
+        shares = {name: seen.away(identity) for name, seen in samples.items()}
+        best = min(shares, key=lambda name: shares[name])
+        if shares[best] < min(_LIMITS.explained * away, 0.02):
+            return f"{CONTRADICTION} the {stated}: {away:.0%} of them face away, against {shares[best]:.0%} for {best}"
+    if min(sample.valid.shape) < 3:
+        return ""
+    sums = loop_sums(sample, identity)
+    for name, seen in samples.items():
+        if seen.valid.shape != sample.valid.shape:
+            continue
+        worse = (sums - loop_sums(seen, identity)).ravel()
+        judged = np.isfinite(worse)
+        if judged.sum() < 64:
+            continue
+        mine = float(sums.ravel()[judged].mean())
+        gain, noise = worse[judged].mean(), worse[judged].std() / np.sqrt(judged.sum())
+        theirs = mine - float(gain)
+        if mine > _LIMITS.loop_ratio * theirs + _LIMITS.loop_margin and gain > _LIMITS.significance * noise:
+            return (
+                f"{CONTRADICTION} the {stated}: their sums around loops are {mine:.2g}, against {theirs:.2g} for {name}"
+            )
+    return ""
+
+
+def _world(sample: NormalSample, evidence: FrameEvidence | None) -> str:
+    """Normals that face the camera in no frame, but would after a rotation, are in world coordinates."""
+    away = sample.away(np.eye(3))
+    if away < _LIMITS.away:
+        return ""
+    if evidence is not None and min(score.away for score in evidence.scores.values()) < _LIMITS.explained * away:
+        return ""
+    n = sample.normals[sample.valid]
+    ray = np.stack([sample.x[sample.valid], sample.y[sample.valid], np.ones(len(n))], axis=-1)
+    ray /= np.linalg.norm(ray, axis=-1, keepdims=True)
+    # The rotation that turns the normals most directly against their rays (orthogonal Procrustes problem).
+    u, _, v = np.linalg.svd(-(ray.T @ n))
+    turned = n @ (u @ np.diag([1, 1, np.linalg.det(u @ v)]) @ v).T
+    rotated = float(((turned * ray).sum(axis=-1) > 0.05).mean())
+    if rotated < _LIMITS.explained * away:
+        return (
+            f"{CONTRADICTION} every frame of the camera: {away:.0%} of them face away, but only {rotated:.0%} after a "
+            "rotation; they are probably in world coordinates, so multiply them by the rotation from world to camera"
+        )
+    return (
+        f"{CONTRADICTION} the frame or the camera: {away:.0%} of them face away; check both, and that "
+        "the normals are in camera coordinates rather than world coordinates"
+    )
