@@ -200,7 +200,7 @@ def test_an_interrupt_says_how_to_go_on(tmp_path, capsys, monkeypatch):
 
     monkeypatch.setattr("quotientgraph.bench.command.run_jobs", stop)
     assert _bench("scene:plane?shape=8x9", "--out", tmp_path) == 130
-    assert "goes on where it was" in capsys.readouterr().err
+    assert "continues where it stopped" in capsys.readouterr().err
 
 
 def test_the_digest_of_the_code(monkeypatch, tmp_path):

@@ -13,6 +13,7 @@ from .jobs import Record
 from .journal import Journal
 from .pages import write_into
 from .plan import Group
+from .plots import draw_all
 from .results import cell_table, write_records
 from .runs import run_jobs
 from .table_text import grid, summary, to_csv
@@ -56,8 +57,6 @@ def run_plan(args: argparse.Namespace, groups: list[Group], tell: Callable[[str]
             tell(f"{history.HISTORY}: added as {args.record}")
     write_records(args.out, records)
     if args.plots:
-        from .plots import draw_all
-
         for path in draw_all(records, args.out):
             tell(f"{path}")
     failed = [record for record in records if record["status"] != "ok"]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .facts import headline, verdict
+from .figures import draw_convergence, draw_maps
 from .gallery import Picture, png_uri, shrink
 from .pictures import overview_picture
 
@@ -83,8 +84,6 @@ def show(result: Reconstruction) -> Fragment | None:
         import matplotlib.pyplot as plt
     except ImportError:
         return Fragment(html_fragment(result))
-    from .figures import draw_convergence, draw_maps
-
     if plt.get_backend().lower() in ("agg", "pdf", "ps", "svg", "cairo", "template"):
         return Fragment(html_fragment(result))
     draw_maps(plt.figure(figsize=(11, 7)), result)
