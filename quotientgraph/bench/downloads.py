@@ -51,7 +51,7 @@ mask.png, K.txt and, for errors, depth_gt.npz; or a folder of such folders.
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownFile:
     """A file with which the tables were made: its path, size and SHA-256."""
 
     path: str
@@ -59,10 +59,10 @@ class Known:
     sha256: str
 
 
-def known_files() -> list[Known]:
+def known_files() -> list[KnownFile]:
     """Return the files whose hash is known."""
     text = resources.files(__package__).joinpath("files.csv").read_text()
-    return [Known(row["path"], int(row["bytes"]), row["sha256"]) for row in csv.DictReader(text.splitlines())]
+    return [KnownFile(row["path"], int(row["bytes"]), row["sha256"]) for row in csv.DictReader(text.splitlines())]
 
 
 def check_files(folder: Path) -> list[tuple[str, str]]:
@@ -109,7 +109,7 @@ def fetch(folder: Path) -> list[Path]:
     return out
 
 
-def _same_camera(path: Path, known: Known) -> bool:
+def _same_camera(path: Path, known: KnownFile) -> bool:
     if _digest(path) == known.sha256:
         return True
     try:

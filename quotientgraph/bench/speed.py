@@ -129,7 +129,7 @@ def _shape(record: Record) -> tuple[int, int]:
     return Case(**record["case"]).maps.normals.shape[:2]
 
 
-SPEED = Table(
+SPEED_TABLE = Table(
     "Speed, two cores",
     _jobs,
     _entries,
