@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -199,7 +200,7 @@ def test_an_interrupt_says_how_to_go_on(tmp_path, capsys, monkeypatch):
 
     monkeypatch.setattr("quotientgraph.bench.command.run_jobs", stop)
     assert _bench("scene:plane?shape=8x9", "--out", tmp_path) == 130
-    assert "goes on where it was" in capsys.readouterr().err
+    assert "continues where it stopped" in capsys.readouterr().err
 
 
 def test_the_digest_of_the_code(monkeypatch, tmp_path):
@@ -401,6 +402,24 @@ def test_data_helper(tmp_path, capsys, monkeypatch):
     states = dict(downloads.check_files(tmp_path))
     assert states["diligent/bear/mask.png"] == "other content"
     assert states["diligent/bear/K.txt"] == "missing"
+
+
+def test_fetching_says_what_it_cannot_check(tmp_path, monkeypatch, caplog):
+    """Files with a known hash are held to it; the objects without one are named."""
+    asked = {}
+
+    def retrieve(url, known_hash, name, place):
+        asked[f"{place.name}/{name}"] = known_hash
+        place.mkdir(parents=True, exist_ok=True)
+        return str(place / name)
+
+    monkeypatch.setitem(sys.modules, "pooch", SimpleNamespace(retrieve=retrieve))
+    assert len(downloads.fetch(tmp_path)) == 27
+    assert asked["bear/normal_map.png"].startswith("sha256:")
+    unknown = {path.split("/")[0] for path, known in asked.items() if known is None}
+    assert unknown
+    assert all(name in caplog.text for name in unknown)
+    assert "bear" not in caplog.text
 
 
 @needs_data

@@ -8,7 +8,7 @@ import pytest
 from quotientgraph import metrics, scenes
 from quotientgraph.bench import Case, Job, find
 from quotientgraph.bench.degrade import DEGRADATIONS, degraded
-from quotientgraph.bench.unseen import PAPER, UNSEEN, VARIANTS, unseen_cases, unseen_table, variations
+from quotientgraph.bench.unseen import PAPER_ROW, UNSEEN_TABLE, VARIANTS, unseen_cases, unseen_table, variations
 from quotientgraph.cli import main
 
 
@@ -95,13 +95,13 @@ def _value(entries, quantity, row, column="clean"):
 
 def test_statistics_of_known_errors():
     """Mean, median and shares of errors that are written down here; a failure is counted and left out."""
-    records = _records({"default": [0.001, 0.02, 0.03, None], PAPER: [0.002, 0.02, 0.01, 0.01]})
-    entries = UNSEEN.entries(records)
+    records = _records({"default": [0.001, 0.02, 0.03, None], PAPER_ROW: [0.002, 0.02, 0.01, 0.01]})
+    entries = UNSEEN_TABLE.entries(records)
     assert _value(entries, "mean error, %", "default").ours == pytest.approx(1.7)
     assert _value(entries, "median error, %", "default").ours == pytest.approx(2)
     assert _value(entries, "right (below 0.5 %), % of scenes", "default").ours == pytest.approx(100 / 3)
     assert _value(entries, "worse than the paper's preset, % of scenes", "default").ours == pytest.approx(100 / 3)
-    assert _value(entries, "worse than the paper's preset, % of scenes", PAPER).ours == 0
+    assert _value(entries, "worse than the paper's preset, % of scenes", PAPER_ROW).ours == 0
     change = _value(entries, "mean change against the paper's preset, percentage points", "default")
     assert change.ours == pytest.approx((-0.1 + 0 + 2) / 3)
     assert _value(entries, "mean error, %", "default").failed == "1 failed"
@@ -110,7 +110,7 @@ def test_statistics_of_known_errors():
 def test_the_spread_is_the_standard_error_over_scenes():
     """For the mean of many scenes the spread is σ/√n; a change that is the same in every scene has none."""
     errors = np.random.default_rng(0).uniform(0.01, 0.05, 200)
-    entries = UNSEEN.entries(_records({"default": [*(errors + 0.01)], PAPER: [*errors]}))
+    entries = UNSEEN_TABLE.entries(_records({"default": [*(errors + 0.01)], PAPER_ROW: [*errors]}))
     found = _value(entries, "mean error, %", "default")
     assert found.spread == pytest.approx(100 * errors.std() / np.sqrt(200), rel=0.15)
     change = _value(entries, "mean change against the paper's preset, percentage points", "default")
