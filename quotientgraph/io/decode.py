@@ -190,7 +190,12 @@ def _third_is_unused(normals: np.ndarray) -> bool:
     """Whether the third channel says nothing, as in textures that store x and y only."""
     seen = normals[:: max(1, len(normals) // 256)].reshape(-1, 3)
     seen = seen[np.isfinite(seen).all(axis=-1) & (seen != 0).any(axis=-1)]
-    if len(seen) < 16 or (seen[:, 2] != seen[0, 2]).any() or (seen[:, :2] == seen[0, :2]).all() or np.abs(seen).max() > 2:
+    if (
+        len(seen) < 16
+        or (seen[:, 2] != seen[0, 2]).any()
+        or (seen[:, :2] == seen[0, :2]).all()
+        or np.abs(seen).max() > 2
+    ):
         return False
     flat = np.einsum("ij,ij->i", seen[:, :2], seen[:, :2])
     length = np.sqrt(flat + seen[:, 2] ** 2)
