@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 import laplacians
+from laplacians import Direct, LaplacianSystem
 
 from ..graph.quotient import Quotient
 from ..method.cutedges import CutEdges
@@ -13,6 +16,7 @@ from .contacts import gaps, residual_range, support
 # How many contacts a component hangs on when its confidence is ½.
 _FEW = 10.0
 _N_PROBES = 12
+_MOST_FACTORISED = 200_000  # components; beyond that each probe is solved by itself
 
 
 def confidence(graph: Quotient, potential: np.ndarray) -> np.ndarray:
@@ -42,12 +46,14 @@ def confidence(graph: Quotient, potential: np.ndarray) -> np.ndarray:
     start = cut.start[:-1]
     held = np.add.reduceat(support(gap), start)
     strength = np.maximum(held**2 / np.diff(cut.start), 1e-6)
+    system = LaplacianSystem(cut.pattern, strength, np.zeros_like(strength))
+    solve = Direct().factor(system).solve if n <= _MOST_FACTORISED else None
     size, piece = np.bincount(graph.labels), cut.pattern.pieces
-    random, backend = np.random.default_rng(0), laplacians.get("auto")
-    variance = np.zeros(n)
+    random, variance = np.random.default_rng(0), np.zeros(n)
     for _ in range(_N_PROBES):
         pull = random.choice([-1.0, 1.0], len(strength)) * np.sqrt(strength)
-        x = backend.solve(laplacians.LaplacianSystem(cut.pattern, strength, pull)).x
+        probe = replace(system, flow=pull)
+        x = laplacians.get("auto").solve(probe).x if solve is None else solve(probe.rhs)
         x = x - (np.bincount(piece, size * x) / np.bincount(piece, size))[piece]
         variance += x**2 / _N_PROBES
     return 1 / (1 + _FEW * variance)

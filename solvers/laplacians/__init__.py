@@ -9,6 +9,7 @@ knows about images. The package is installed as `laplacians` and reached as ``fr
 [1.666667, -0.333333, -1.333333]
 """
 
+from .backends.direct import Direct
 from .backends.multigrid import Multigrid
 from .checked import solve_checked
 from .comparison import Dumping, Timing, compare, timing_table
@@ -21,6 +22,7 @@ from .system import LaplacianSystem
 
 __all__ = [
     "Backend",
+    "Direct",
     "Dumping",
     "LaplacianSystem",
     "Multigrid",
