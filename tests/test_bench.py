@@ -181,6 +181,9 @@ def test_command_says_what_is_wrong(tmp_path, capsys):
         ([plane, "--table", "magic"], "--table: magic not known"),
         ([plane, "--table", "main"], "no use for"),
         ([plane, "--set", "angle"], "--set angle: expected NAME=VALUE"),
+        ([plane, "--set", "merge_evry=3"], "--set merge_evry: components has no such setting"),
+        (["--table", "unseen", "--vary", "faecs=joined"], "--vary faecs: components has no such setting"),
+        ([plane, "--processes", "2", "--timeout", "3"], "--processes does not go with --timeout"),
         ([plane, "--plugin", "nowhere"], "--plugin: No module named 'nowhere'"),
         ([plane, "--repeat", "0"], "--repeat: 0 must be at least 1"),
     ):
