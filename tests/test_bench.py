@@ -261,6 +261,16 @@ def test_no_progress_bar_in_a_pipe(tmp_path):
     assert done.stderr == ""
 
 
+def test_tables_on_a_terminal_without_unicode(tmp_path):
+    """Rules, degrees and signs of a table have a form in ASCII."""
+    command = [sys.executable, "-m", "quotientgraph", "bench", "scene:plane?shape=8x9", "--methods", "fft", "--out", "out"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert b"\\u" not in done.stdout
+    assert b"----" in done.stdout
+
+
 def test_small_errors_have_digits(tmp_path, capsys):
     """An error of a thousandth of a per cent is not printed as 0.000."""
     assert _bench("scene:sphere?shape=24x30", "--methods", "fft", "--out", tmp_path, "--quiet") == 0
