@@ -11,7 +11,6 @@ from pathlib import Path
 from scipy.sparse import diags_array
 from scipy.sparse.linalg import splu
 
-from laplacians import comparison
 from quotientgraph import QuotientGraph, scenes, solvers
 
 
@@ -35,10 +34,10 @@ solvers.register("superlu", SparseLU)
 scene = scenes.make("textured_room", shape=(60, 75)).with_noise(1.0)
 graph = QuotientGraph.from_normals(scene.normals, scene.mask, scene.camera, frame="opencv", angle=2.0)
 with tempfile.TemporaryDirectory() as folder:
-    mine = graph.optimize(solver=comparison.Dumping(solvers.get("superlu"), folder), max_iterations=10, device="cpu")
+    mine = graph.optimize(solver=solvers.Dumping(solvers.get("superlu"), folder), max_iterations=10, device="cpu")
     files = sorted(Path(folder).iterdir())
-    timings = comparison.bench([files[0], files[-1]], repeats=2)
+    timings = solvers.compare([files[0], files[-1]], repeats=2)
 
-print(comparison.table(timings))
+print(solvers.timing_table(timings))
 difference = abs(mine.depth / graph.optimize(solver="direct", max_iterations=10).depth - 1).max()
 print(f"{len(files)} systems; depth with superlu and direct differs by at most {difference:.1e}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -49,8 +50,8 @@ METHODS: dict[str, Method] = {
 
 
 def integrate(
-    normals: ArrayLike,
-    mask: ArrayLike | None = None,
+    normals: ArrayLike | str | PathLike[str],
+    mask: ArrayLike | str | PathLike[str] | None = None,
     camera: Camera | ArrayLike | None = None,
     frame: str = "opengl",
     angle: float | str | None = "auto",
@@ -76,12 +77,13 @@ def integrate(
     prior_weight: float | None = None,
     anchors: Sequence[tuple[float, float, float]] | None = None,
     rtol: float | None = None,
+    check: bool = True,
 ) -> Reconstruction:
     """Recover depth from normals: ``QuotientGraph.from_normals(...).optimize(...)``, or one of its peers.
 
     Parameters
     ----------
-    normals, mask, camera, frame, angle
+    normals, mask, camera, frame, angle, check
         As in `QuotientGraph.from_normals`. Pixel-level methods do not use `angle`.
     connectivity : 4 or 8, optional
         By default 8; 4 for "bini" and "fft".
@@ -143,6 +145,7 @@ filling, faces, alignment, preset, prior, prior_weight, anchors
         angle if chosen.joins_pixels else None,
         chosen.connectivity if connectivity is None else connectivity,
         preset=preset or "best",
+        check=check,
     )
     found = run(graph, **{name: value for name, value in given.items() if name in taken})
     return found if isinstance(found, Reconstruction) else Reconstruction.from_outcome(found)

@@ -5,17 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from . import io
 from .beyond.automatic_angle import suitable_angle
 from .beyond.hidden_jumps import hidden_jumps
 from .beyond.parallel_faces import separated
 from .beyond.priors import Ground
 from .beyond.starts import StartFrom
-from .geometry.camera import Camera
+from .geometry.camera import Camera, as_camera
 from .geometry.jumps import Continuity, planar
 from .geometry.normals import NormalMap
 from .graph import export
@@ -62,22 +64,24 @@ class QuotientGraph(Quotient):
     @classmethod
     def from_normals(
         cls,
-        normals: ArrayLike,
-        mask: ArrayLike | None = None,
+        normals: ArrayLike | str | PathLike[str],
+        mask: ArrayLike | str | PathLike[str] | None = None,
         camera: Camera | ArrayLike | None = None,
         frame: str = "opengl",
         angle: float | str | None = "auto",
         connectivity: int = 8,
         continuity: Continuity = planar,
         preset: str = "best",
+        check: bool = True,
     ) -> Self:
         """Q0 of a normal map: pixels are joined while neighbouring normals differ by less than `angle`.
 
         Parameters
         ----------
-        normals : (H, W, 3) float array
-            Rescaled to unit length; a non-finite or zero normal makes its pixel invalid.
-        mask : (H, W) bool array, optional
+        normals : (H, W, 3) float array, image, tensor or path
+            Rescaled to unit length; a non-finite or zero normal makes its pixel invalid. Images of whole numbers are
+            decoded, and files read with the mask and camera beside them, as `quotientgraph.io.as_normals` does.
+        mask : (H, W) bool array, image or path, optional
         camera : Pinhole, Orthographic, RayMap or 3×3 intrinsic matrix, optional
             None is ``Orthographic()``.
         frame : str
@@ -91,6 +95,9 @@ class QuotientGraph(Quotient):
             Model of continuity, `quotientgraph.geometry.jumps.planar` or `bini`.
         preset : "best" or "paper"
             Which preset "auto" stands for; `optimize` then uses the same one unless told otherwise.
+        check : bool
+            Whether the frame and the camera are compared with what the normals show. A clear contradiction becomes a
+            warning of the result that names what would fit better.
 
         Returns
         -------
@@ -99,9 +106,13 @@ class QuotientGraph(Quotient):
         check_angle(angle)
         began = time.perf_counter()
         settings = Settings.from_preset(preset)
-        pixels = PixelGraph.from_map(NormalMap.from_array(normals, mask, camera, frame), connectivity)
+        found = io.as_normals(normals, frame)
+        mask = found.mask if mask is None else io.as_mask(mask, found.normals.shape[:2])
+        view = as_camera(found.camera if camera is None else camera)
+        pixels = PixelGraph.from_map(NormalMap.from_array(found.normals, mask, view, frame), connectivity)
+        doubts = io.check_conventions(found.normals, mask, view, frame) if check else []
         graph = cls.from_components(pixels, jumps_of(pixels, continuity), np.arange(pixels.n_pixels, dtype=np.int32))
-        graph = replace(graph, seconds={"graph": time.perf_counter() - began})
+        graph = replace(graph, seconds={"graph": time.perf_counter() - began}, warnings=(*found.warnings, *doubts))
         if angle == "auto":
             return graph._formed(settings.angle, preset)
         return graph._formed(angle, None)

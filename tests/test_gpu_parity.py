@@ -14,8 +14,8 @@ import pytest
 from laplacians.backends.cupy_cg import PRECONDITIONERS, CupyCG
 from quotientgraph import QuotientGraph, scenes, solvers
 from quotientgraph.geometry.jumps import bini
-from quotientgraph.graph.selection import least_residual_edges
 from quotientgraph.method.cutedges import CutEdges
+from quotientgraph.method.merging import least_residual_edges
 from quotientgraph.method.weights import Outliers, pair_terms, pair_terms_by_kernel, pair_terms_over
 
 FUNCTIONS = [
@@ -107,6 +107,14 @@ def wrapped(function):
     return call
 
 
+def in_place(function):
+    def call(self, other):
+        function(self.values, bare(other))
+        return self
+
+    return call
+
+
 def _operators():
     plain = [
         "add",
@@ -130,6 +138,8 @@ def _operators():
         setattr(DeviceArray, f"__{name}__", wrapped(getattr(np.ndarray, f"__{name}__")))
     for name in ["add", "sub", "mul", "truediv", "pow", "matmul"]:
         setattr(DeviceArray, f"__r{name}__", wrapped(getattr(np.ndarray, f"__r{name}__")))
+    for name in ["add", "sub", "mul", "truediv"]:
+        setattr(DeviceArray, f"__i{name}__", in_place(getattr(np.ndarray, f"__i{name}__")))
     for name in ("neg", "abs", "invert"):
         setattr(DeviceArray, f"__{name}__", wrapped(getattr(np.ndarray, f"__{name}__")))
 
@@ -322,7 +332,7 @@ def test_the_cupy_body_runs_on_numpy():
     graph = graph_of("room", None)
     cut = CutEdges.from_graph(graph, graph.filled(), Outliers().scale(graph.pixels.map))
     terms = pair_terms(cut, np.zeros(graph.n_components), False, Outliers("none"))
-    system = cut.pattern.system(terms[0], terms[1])
+    system = solvers.LaplacianSystem(cut.pattern, terms[0], terms[1])
     found = {name: CupyCG(preconditioner=name, device="cpu").solve(system) for name in PRECONDITIONERS}
     assert all(solution.converged for solution in found.values())
     assert found["contraction"].iterations < found["jacobi"].iterations

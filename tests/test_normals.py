@@ -138,10 +138,10 @@ def test_inputs_are_not_written_to(toy):
 @pytest.mark.parametrize(
     ("arguments", "names"),
     [
-        ({"normals": np.ones(SHAPE)}, ["normals", "(H, W, 3)"]),
-        ({"normals": np.ones((3, *SHAPE))}, ["normals", "(H, W, 3)"]),
+        ({"normals": np.ones(SHAPE)}, ["normals", "one channel", "x, y, z"]),
+        ({"normals": np.ones((5, *SHAPE))}, ["normals", "(5, 5, 7)"]),
         ({"normals": np.ones((0, 5, 3))}, ["normals", "empty"]),
-        ({"normals": np.full((*SHAPE, 3), 128, np.uint8)}, ["normals", "uint8", "2*value/255 - 1"]),
+        ({"normals": np.full((*SHAPE, 3), 128, np.int64)}, ["normals", "int64", "uint8"]),
         ({"normals": np.full((*SHAPE, 3), np.nan)}, ["normals", "NaN"]),
         ({"normals": np.zeros((*SHAPE, 3))}, ["normals", "zero"]),
         ({"normals": -FLAT}, ["normals", "face away", "frame", "opengl"]),

@@ -127,7 +127,7 @@ def test_new_weights_on_a_known_pattern(backend):
     random = np.random.default_rng(4)
     for spread in (0.0, 6.0, 9.0):
         w = 10 ** (spread * random.random(first.pattern.n_pairs)) * (random.random(first.pattern.n_pairs) > 0.2)
-        system = first.pattern.system(w, w * random.normal(size=len(w)))
+        system = solvers.LaplacianSystem(first.pattern, w, w * random.normal(size=len(w)))
         solution = backend.solve(system)
         assert system.residual(solution.x) <= RTOL
         off = comparison.energy_error(system, solution.x, solvers.get("direct").solve(system).x)
@@ -155,6 +155,67 @@ def test_giving_up_is_told(name):
     assert solution.iterations == 1
     assert solution.residual == pytest.approx(system.residual(solution.x))
     assert solution.residual > 1e-9
+
+
+def beginning(height, width, seed=0):
+    """A start for `Multigrid.improve` on a grid: neighbour lists, x, what x leaves of the equations, and its energy."""
+    n, tail, head, weight, target = grid(height, width, 1.0, seed)
+    system = solvers.LaplacianSystem.from_edges(n, tail, head, weight.astype(np.float32), target)
+    tail, head, weight, target = system.edges
+    graph = solvers.NeighbourLists.from_edges(n, tail, head, weight)
+    x = np.random.default_rng(seed).normal(size=n)
+    left = target - (x[tail] - x[head])
+    return system, graph, x, system.rhs - system.apply(x), float(np.sum(weight * left**2))
+
+
+@pytest.mark.parametrize("coarsest", [20, 4000])
+def test_improving_a_start(coarsest):
+    """`improve` reaches the solution from any start, in place, and tells its true residual."""
+    system, graph, x, rhs, _ = beginning(40, 50)
+    size = np.linalg.norm(rhs)
+    solution = solvers.Multigrid(rtol=1e-9, coarsest=coarsest).improve(graph, x, rhs)
+    assert solution.converged
+    assert solution.x is x
+    left = np.linalg.norm(system.rhs - system.apply(x)) / size
+    assert left <= 1e-8
+    assert solution.residual == pytest.approx(left, abs=1e-10)
+    np.testing.assert_allclose(system.centred(x), solvers.get("direct").solve(system).x, atol=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_improving_to_an_energy_tolerance(seed):
+    """With `energy_tol` fewer iterations are made, and the energy is within the tolerance of the least."""
+    system, graph, x, rhs, energy = beginning(60, 70, seed)
+    start = x.copy()
+    loose = solvers.Multigrid(rtol=1e-9, coarsest=50, energy_tol=1e-4).improve(graph, x, rhs, energy)
+    tight = solvers.Multigrid(rtol=1e-9, coarsest=50).improve(graph, start, system.rhs - system.apply(start))
+    assert loose.converged
+    assert loose.iterations < tight.iterations
+    exact = solvers.get("direct").solve(system).x
+    tail, head, weight, target = system.edges
+    reached, least = (np.sum(weight * (v[tail] - v[head] - target) ** 2) for v in (loose.x, exact))
+    assert least * (1 - 1e-12) <= reached <= least * (1 + 2e-4)
+
+
+def test_improving_what_cannot_be_improved():
+    """Wrong arrays are refused by name; what is not finite is an error; giving up is told; zero takes no iteration."""
+    _, graph, x, rhs, _ = beginning(30, 30)
+    solver = solvers.Multigrid(coarsest=20, rtol=1e-12, maxiter=1)
+    for name, bad_x, bad_rhs in (("x", x[:-1], rhs), ("x", x.astype(np.float32), rhs), ("rhs", x, rhs[:, None])):
+        with pytest.raises(ValueError, match=f"^{name}: expected"):
+            solver.improve(graph, bad_x, bad_rhs)
+    frozen = x.copy()
+    frozen.flags.writeable = False
+    with pytest.raises(ValueError, match="writable"):
+        solver.improve(graph, frozen, rhs)
+    with pytest.raises(solvers.SolverError, match="not finite"):
+        solver.improve(graph, x.copy(), np.full(len(x), np.nan))
+    kept = x.copy()
+    assert solver.improve(graph, x, np.zeros(len(x))) == solvers.Solution(x, True, 0, 0.0)
+    np.testing.assert_array_equal(x, kept)
+    given_up = solver.improve(graph, x, rhs)
+    assert not given_up.converged
+    assert given_up.residual > 1e-12
 
 
 @pytest.mark.parametrize("name", ["direct", "multigrid", "numba", "pyamg", "scipy"])
@@ -190,18 +251,80 @@ def test_pyamg_keeps_its_hierarchy_while_it_serves(monkeypatch):
     solver, pattern, random = solvers.get("pyamg"), system.pattern, np.random.default_rng(0)
     for _ in range(3):
         weight = system.weight * (1 + 0.1 * random.random(pattern.n_pairs))
-        assert solver.solve(pattern.system(weight, system.flow)).converged
+        assert solver.solve(solvers.LaplacianSystem(pattern, weight, system.flow)).converged
     assert len(made) == 1
     weight = 10.0 ** random.uniform(-4, 4, pattern.n_pairs)
-    assert solver.solve(pattern.system(weight, system.flow)).converged
+    assert solver.solve(solvers.LaplacianSystem(pattern, weight, system.flow)).converged
     assert len(made) == 2
+
+
+def crumbs(seed=0):
+    """A system of hundreds of small pieces, such as filling has: coarsening contracts each of them into one unknown."""
+    random = np.random.default_rng(seed)
+    size = random.integers(1, 12, 400)
+    piece = np.repeat(np.arange(400), size)
+    tail = np.flatnonzero(piece[1:] == piece[:-1])
+    return solvers.LaplacianSystem.from_edges(
+        len(piece), tail, tail + 1, random.uniform(0.5, 2, len(tail)), random.normal(size=len(tail))
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_pyamg_on_many_pieces(seed):
+    """It converges to the solution, and on every repetition to the same bits; the state of numpy.random is untouched."""
+    pytest.importorskip("pyamg", reason="PyAMG is not installed")
+    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    first, again = (solvers.get("pyamg").solve(crumbs(seed)) for _ in range(2))
+    assert first.converged
+    np.testing.assert_array_equal(first.x, again.x)
+    np.testing.assert_allclose(first.x, solvers.get("direct").solve(crumbs(seed)).x, atol=1e-4)
+    np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
+
+
+@pytest.mark.parametrize("kind", ["raises", "returns NaN", "is negative"])
+def test_where_pyamg_fails_the_diagonal_takes_its_place(kind, monkeypatch):
+    """A hierarchy that cannot be set up, or that breaks down, costs time but not the solution."""
+    pytest.importorskip("pyamg", reason="PyAMG is not installed")
+    from scipy.sparse import diags_array
+
+    from laplacians.backends.pyamg_cg import PyamgCG
+
+    def broken(self, system):
+        if kind == "raises":
+            raise RuntimeError("out of order")
+        return diags_array(np.full(system.n, np.nan if kind == "returns NaN" else -1.0))
+
+    monkeypatch.setattr(PyamgCG, "_hierarchy", broken)
+    system = solvers.LaplacianSystem.from_edges(*SYSTEMS["uniform grid"])
+    solution = solvers.get("pyamg").solve(system)
+    assert solution.converged
+    assert system.residual(solution.x) <= RTOL
+
+
+def test_a_round_that_makes_things_worse_is_undone():
+    """Rounds go on from the best x; what a corrector spoils is not returned."""
+    from laplacians.backends.iterative import iterate
+
+    system = solvers.LaplacianSystem.from_edges(*SYSTEMS["uniform grid"])
+    exact = solvers.get("direct").solve(system).x
+    steps = iter([0.5, 0.5, -300.0])
+
+    def correct(left, x, goal, limit):
+        x += next(steps) * (exact - x)
+        return 1
+
+    x, iterations, residual = iterate(system, correct, 1e-9, 100)
+    assert iterations == 3
+    assert residual == pytest.approx(0.25)
+    np.testing.assert_allclose(x, 0.75 * exact, atol=1e-12)
 
 
 def test_auto_says_what_it_chose():
     """Small systems are factorised, large ones go to multigrid until it takes too many iterations."""
     auto = solvers.get("auto")
     small = solvers.LaplacianSystem.from_edges(*SYSTEMS["path"])
-    large = solvers.Pattern(10**6, np.zeros(1, np.int32), np.ones(1, np.int32)).system(np.ones(1), np.ones(1))
+    pattern = solvers.Pattern(10**6, np.zeros(1, np.int32), np.ones(1, np.int32))
+    large = solvers.LaplacianSystem(pattern, np.ones(1), np.ones(1))
     assert type(auto.choose(small)).__name__ == "Direct"
     assert type(auto.choose(large)).__name__ == "Multigrid"
     assert auto.solve(large).converged
@@ -249,7 +372,7 @@ def test_refilling_in_place():
     system = solvers.LaplacianSystem.from_edges(*SYSTEMS["pieces"])
     matrix = system.matrix
     data = matrix.data
-    other = system.pattern.system(2 * system.weight, system.flow)
+    other = solvers.LaplacianSystem(system.pattern, 2 * system.weight, system.flow)
     other.refill(matrix)
     assert matrix.data is data
     np.testing.assert_array_equal(matrix.toarray(), 2 * system.matrix.toarray())
@@ -348,7 +471,7 @@ def test_entry_points(monkeypatch, clean_registry):
 def test_dumping_and_bench(tmp_path, clean_registry):
     """Each system given to `Dumping` is a file; `bench` times the backends on them and survives a broken one."""
     system = solvers.LaplacianSystem.from_edges(*SYSTEMS["pieces"])
-    dumping = comparison.Dumping(solvers.get("direct"), tmp_path / "systems")
+    dumping = solvers.Dumping(solvers.get("direct"), tmp_path / "systems")
     for _ in range(2):
         dumping.solve(system)
     files = sorted((tmp_path / "systems").iterdir())
@@ -359,11 +482,11 @@ def test_dumping_and_bench(tmp_path, clean_registry):
             raise RuntimeError("out of order")
 
     solvers.register("broken", Broken)
-    timings = comparison.bench(files[:1], ["auto", "scipy", "broken"], repeats=1)
+    timings = solvers.compare(files[:1], ["auto", "scipy", "broken"], repeats=1)
     assert [t.backend for t in timings] == ["auto", "scipy", "broken"]
     assert all(t.first > 0 and t.again > 0 and t.residual <= 1e-6 and t.error <= 1e-5 for t in timings[:2])
     assert timings[2].problem == "RuntimeError: out of order"
-    text = comparison.table(timings)
+    text = solvers.timing_table(timings)
     assert "out of order" in text
     assert len(text.splitlines()) == 4
     assert comparison.rows(timings)[0]["n"] == system.n

@@ -1,5 +1,6 @@
 """What a type checker says about a user's script."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -35,7 +36,9 @@ def test_a_type_checker_finds_a_misspelt_keyword(tmp_path):
     right.write_text(SCRIPT)
     wrong.write_text(SCRIPT.replace("merge_every", "merge_evry").replace("angle=3.5", "angel=3.5"))
     options = ["--strict", "--follow-imports=silent", "--config-file=", "right.py", "wrong.py"]
-    done = subprocess.run([sys.executable, "-m", "mypy", *options], cwd=tmp_path, capture_output=True, text=True)
+    environment = {**os.environ, "MYPYPATH": os.environ["PYTHONPATH"]}  # the files that the tests use
+    command = [sys.executable, "-m", "mypy", *options]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     lines = [line for line in done.stdout.splitlines() if ": error:" in line]
     assert [line for line in lines if line.startswith("right.py")] == []
     found = [line for line in lines if line.startswith("wrong.py")]

@@ -13,7 +13,6 @@ import quotientgraph.graph.quotient
 from laplacians.core.jit import Kernel
 from laplacians.direct.cholesky import analyse
 from laplacians.multigrid.hierarchy import Hierarchy
-from laplacians.multigrid.lists import Lists
 from quotientgraph import QuotientGraph, integrate, scenes, solvers
 from quotientgraph.method import filling
 
@@ -101,7 +100,7 @@ def test_multigrid_levels_are_small():
     """Entries of all levels and of the factor, against those of the finest level; unknowns of the second level."""
     pattern = grid_pattern(300, 300)
     weight = np.random.default_rng(0).uniform(0.5, 1, pattern.n_pairs).astype(np.float32)
-    lists = Lists.from_edges(pattern.n, pattern.tail, pattern.head, weight)
+    lists = solvers.NeighbourLists.from_edges(pattern.n, pattern.tail, pattern.head, weight)
     hierarchy = Hierarchy.from_lists(lists, 4000)
     assert hierarchy.n_entries < 1.48 * len(lists.neighbour)
     assert hierarchy.levels[1].n < 0.28 * pattern.n
@@ -154,7 +153,7 @@ def test_memory_of_a_large_map(monkeypatch, name, most):
     scene = scenes.make(name, shape=shape)
     normals = scene.normals.astype(np.float32)
     settings = {"angle": 2.0, "max_iterations": 3}
-    integrate(normals, scene.mask, scene.camera, "opencv", **settings)
+    integrate(normals, scene.mask, scene.camera, "opencv", **settings)  # loads the kernels, whose memory does not count
     tracemalloc.start()
     try:
         integrate(normals, scene.mask, scene.camera, "opencv", **settings)

@@ -186,7 +186,7 @@ class _Loop:
         if self.grid is not None:
             solution = self.corrected(self.grid, weight, flow, push)
         else:
-            system = self.pattern.system(weight, flow, start_energy)
+            system = laplacians.LaplacianSystem(self.pattern, weight, flow, start_energy)
             solution = solve_checked(self.solver, system, start_energy, self.iteration)
         x, p = solution.x, self.pattern
         change = x[p.tail] - x[p.head]

@@ -43,9 +43,8 @@ def poisson(graph: Quotient, *, solver: Any = "auto", progress: Any = None) -> O
     pixels = graph.pixels
     jump = np.atleast_2d(np.asarray(graph.jump)).mean(axis=0)
     energy = float(jump @ jump) * 2
-    system = laplacians.Pattern(pixels.n_pixels, pixels.tail, pixels.head).system(
-        np.full(pixels.n_edges, 2.0), 2 * jump, energy
-    )
+    pattern = laplacians.Pattern(pixels.n_pixels, pixels.tail, pixels.head)
+    system = laplacians.LaplacianSystem(pattern, np.full(pixels.n_edges, 2.0), 2 * jump, energy)
     solution = solve_checked(laplacians.get(solver) if isinstance(solver, str) else solver, system, energy, 0)
     left = 2 * float(np.sum(np.square(graph.residual(solution.x, np.arange(pixels.n_edges)))))
     seconds = time.perf_counter() - began

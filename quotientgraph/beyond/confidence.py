@@ -47,7 +47,7 @@ def confidence(graph: Quotient, potential: np.ndarray) -> np.ndarray:
     variance = np.zeros(n)
     for _ in range(_N_PROBES):
         pull = random.choice([-1.0, 1.0], len(strength)) * np.sqrt(strength)
-        x = backend.solve(cut.pattern.system(strength, pull)).x
+        x = backend.solve(laplacians.LaplacianSystem(cut.pattern, strength, pull)).x
         x = x - (np.bincount(piece, size * x) / np.bincount(piece, size))[piece]
         variance += x**2 / _N_PROBES
     return 1 / (1 + _FEW * variance)

@@ -192,7 +192,8 @@ class GroundEdges:
         """The graph's system (weight and flow per pair) with the ground edges, whose weights are in units of `unit`."""
         own = unit * self.weight[0 if first else 1]
         pull = own * (self.target - shift[self.component])
-        return self.pattern.system(np.concatenate([weight, own])[self.order], np.concatenate([flow, pull])[self.order])
+        weight, flow = np.concatenate([weight, own]), np.concatenate([flow, pull])
+        return LaplacianSystem(self.pattern, weight[self.order], flow[self.order])
 
     def components(self, x: np.ndarray) -> np.ndarray:
         """The shift of the components in a solution: relative to the anchors, if there are any."""

@@ -43,9 +43,9 @@ def _bench(args: argparse.Namespace) -> int:
     for name in args.solver or ():
         if name not in known:
             raise UsageError(f"argument --solver: {name!r} cannot be used here; use one of {', '.join(known)}")
-    timings = comparison.bench(args.bench, args.solver, args.repeat)
+    timings = comparison.compare(args.bench, args.solver, args.repeat)
     if args.json:
         print_json(comparison.rows(timings))
     else:
-        tell(comparison.table(timings))
+        tell(comparison.timing_table(timings))
     return 1 if any(timing.problem for timing in timings) else 0

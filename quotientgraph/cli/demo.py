@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .arguments import whole
-from .messages import UsageError, print_json, tell, warning
+from .messages import UsageError, calm, print_json, tell, warning
 
 if TYPE_CHECKING:
     from ..scenes import Scene
@@ -48,7 +48,6 @@ def run(args: argparse.Namespace) -> int:
     if args.scene not in scenes.names():
         raise UsageError(f"argument --scene: {args.scene!r} is not a scene; use one of {', '.join(scenes.names())}")
 
-    from .integrate import calm
     from .progress import IterationBar, compiling_shown
     from .reconstruct import error_text, errors
 

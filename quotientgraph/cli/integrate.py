@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import logging
 import sys
 import time
 from collections.abc import Generator, Iterator
@@ -16,7 +15,7 @@ from .arguments import add_input_arguments, add_method_arguments, whole
 from .config import prepare
 from .file_lists import expand, names
 from .manifest import is_complete
-from .messages import UsageError, error, print_json, say, tell, warning
+from .messages import UsageError, calm, error, print_json, say, tell, warning
 from .progress import InputBar, IterationBar
 from .reconstruct import InputTask, attempt, sentence
 from .understand import check_options
@@ -106,12 +105,6 @@ def check(args: argparse.Namespace) -> None:
         raise UsageError("argument --texture: an STL file holds no texture; use ply, obj or glb")
     if not publishing.planned(args):
         raise UsageError("nothing to write: --format and --mesh are both none, and no other output is asked for")
-
-
-def calm() -> None:
-    """Silence the library's log: its messages are shown as warnings of the result, and once is enough."""
-    for name in ("quotientgraph", "laplacians"):
-        logging.getLogger(name).setLevel(logging.ERROR)
 
 
 def _tasks(paths: list[Path], args: argparse.Namespace, root: Path, direct: bool, single: bool) -> list[InputTask]:

@@ -7,6 +7,7 @@ may be ASCII, a file name may hold bytes that are no text, and either stream may
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 import sys
@@ -115,8 +116,7 @@ def expected() -> tuple[type[Exception], ...]:
         return ()
     known: tuple[type[Exception], ...] = (ValueError, OSError, MemoryError)
     loaded = sys.modules.get("laplacians")  # if it was never loaded, no solver can have failed
-    failure = getattr(loaded, "SolverError", None) or getattr(sys.modules.get("laplacians.system"), "SolverError", None)
-    return known if failure is None else (*known, failure)
+    return known if loaded is None else (*known, loaded.SolverError)
 
 
 def one_line(problem: BaseException) -> str:
@@ -143,3 +143,9 @@ def unexpected(problem: BaseException) -> str:
         f"internal error, {type(problem).__name__}: {one_line(problem)}; "
         f"please report it with the output of {TRACEBACK}=1 quotientgraph …"
     )
+
+
+def calm() -> None:
+    """Silence the library's log: its messages are shown as warnings of the result, and once is enough."""
+    for name in ("quotientgraph", "laplacians"):
+        logging.getLogger(name).setLevel(logging.ERROR)

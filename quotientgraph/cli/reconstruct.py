@@ -112,27 +112,26 @@ def integrated(
     source: Understood, settings: dict[str, Any], args: argparse.Namespace, watcher: Watcher
 ) -> Reconstruction:
     """Integrate the normals that were read."""
-    from ..integration import integrate
+    from ..integration import integrate, keywords_of
 
     options: dict[str, Any] = {key: getattr(args, key) for key in ("connectivity", "method") if getattr(args, key)}
     if args.angle is not None:
         options["angle"] = None if args.angle == "none" else args.angle
+    method = args.method or "components"
+    for keyword in settings:
+        if keyword not in keywords_of(method):
+            raise ValueError(f"--method {method} does not know {_option(keyword)}")
     watcher.stage("components, filling")
-    try:
-        return integrate(
-            source.normals,
-            source.found.mask,
-            source.found.camera,
-            "opencv",
-            **options,
-            **settings,
-            progress=watcher.step,
-        )
-    except TypeError as problem:
-        unknown = re.search(r"unexpected keyword argument '(\w+)'", str(problem))
-        if unknown is None or unknown[1] not in settings:
-            raise
-        raise ValueError(f"--method {args.method or 'components'} does not know {_option(unknown[1])}") from None
+    return integrate(
+        source.normals,
+        source.found.mask,
+        source.found.camera,
+        "opencv",
+        **options,
+        **settings,
+        progress=watcher.step,
+        check=False,  # the frame and the camera were compared with the normals when they were read
+    )
 
 
 def _option(keyword: str) -> str:

@@ -11,6 +11,7 @@ from multiprocessing import connection, get_context
 from types import ModuleType
 from typing import Any
 
+from .messages import calm
 from .reconstruct import InputTask, attempt
 from .staging import discard
 
@@ -75,7 +76,6 @@ def _without_main() -> Iterator[None]:
 
 def _serve(line: Any) -> None:
     """What a worker process does. Ctrl-C reaches the whole group of processes, and only the parent acts on it."""
-    from .integrate import calm
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

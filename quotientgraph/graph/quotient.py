@@ -46,6 +46,8 @@ class Quotient:
         The preset that chose the angle; None if the user did.
     seconds : dict
         Time spent on making it, by stage.
+    warnings : tuple of str
+        What a user should know about the normals that it was made from.
     """
 
     pixels: PixelGraph
@@ -57,6 +59,7 @@ class Quotient:
     angle: float | None = None
     preset: str | None = None
     seconds: dict[str, float] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def from_components(cls, pixels: PixelGraph, jump: np.ndarray | PlanarJumps, labels: np.ndarray) -> Self:

@@ -49,6 +49,8 @@ def as_normals(thing: Any, frame: str | None = None, *, beside: bool = True) -> 
     if isinstance(thing, NormalInput):
         return thing
     array = to_array(thing, "normals")
+    if _are_vectors(array):
+        return NormalInput(None, array, None, None, str(array.dtype), ())
     found = decode_normals("normals", array, z_forward=_z_forward(frame))
     return NormalInput(
         None,
@@ -60,6 +62,20 @@ def as_normals(thing: Any, frame: str | None = None, *, beside: bool = True) -> 
         tuple(found.warnings),
         mask_from="" if found.alpha is None else "the alpha channel",
     )
+
+
+def _are_vectors(array: np.ndarray) -> bool:
+    """Whether an array is what most users pass, unit vectors as (H, W, 3) floats, judged by some of its rows.
+
+    Anything else takes the slower way through `decode_normals`, which looks at every value.
+    """
+    if array.ndim != 3 or array.shape[2] != 3 or array.dtype not in (np.float32, np.float64) or not array.size:
+        return False
+    some = array[:: max(1, len(array) // 32)].reshape(-1, 3)
+    with np.errstate(over="ignore", invalid="ignore"):
+        square = (some * some).sum(axis=-1)
+    unit = np.abs(square - 1) < 0.02
+    return bool(unit.sum() > 0.99 * np.count_nonzero(square > 0) and (some[unit] < -0.05).any())
 
 
 def as_mask(thing: Any, shape: tuple[int, int]) -> np.ndarray | None:

@@ -24,6 +24,7 @@ CONTRADICTION = "the normals contradict"  # how every warning below begins, but 
 class Thresholds:
     """How clear a contradiction must be."""
 
+    n_at_first: int = 5_000  # a map without a contradiction in this many pixels is not looked at again
     n_samples: int = 60_000
     away: float = 0.04  # a correct map has at most 1 % of its pixels clearly facing away, noise included
     explained: float = 0.25  # another statement explains the facing if it leaves less than this part of it
@@ -73,9 +74,20 @@ def check_conventions(
     'the normals contradict the frame opengl: 100%'
     """
     view = as_camera(camera)
+    for n_samples in (_LIMITS.n_at_first, _LIMITS.n_samples):
+        texts = _contradictions(normals, mask, view, frame, frame_is_stated, n_samples)
+        if not texts:
+            break
+    return texts
+
+
+def _contradictions(
+    normals: np.ndarray, mask: np.ndarray | None, view: Camera, frame: str, frame_is_stated: bool, n_samples: int
+) -> list[str]:
+    """What `check_conventions` returns, from about `n_samples` pixels."""
     shape = (normals.shape[0], normals.shape[1])
     texts = _order_of_intrinsics(view, shape)
-    sample = NormalSample.from_map(normals, mask, view, _LIMITS.n_samples)
+    sample = NormalSample.from_map(normals, mask, view, n_samples)
     if sample.valid.sum() < 16:
         return texts
     evidence = None
@@ -84,7 +96,7 @@ def check_conventions(
     turned = replace(sample, normals=sample.change_axes(frame_axes(frame)))
     text = (
         (_frame(evidence, frame) if evidence is not None else "")
-        or _camera(turned, normals, mask, view, frame)
+        or _camera(turned, normals, mask, view, frame, n_samples)
         or _world(turned, evidence)
     )
     return [*texts, text] if text else texts
@@ -118,7 +130,9 @@ def _frame(evidence: FrameEvidence, frame: str) -> str:
     return f"{CONTRADICTION} the frame {frame}: {why} in {' or '.join(better)}, which fits better"
 
 
-def _camera(sample: NormalSample, normals: np.ndarray, mask: np.ndarray | None, camera: Camera, frame: str) -> str:
+def _camera(
+    sample: NormalSample, normals: np.ndarray, mask: np.ndarray | None, camera: Camera, frame: str, n_samples: int
+) -> str:
     """The stated camera against an orthographic one and a few pinhole cameras; `sample` is in the OpenCV frame."""
     shape = (normals.shape[0], normals.shape[1])
     others: dict[str, Camera] = {}
@@ -130,7 +144,7 @@ def _camera(sample: NormalSample, normals: np.ndarray, mask: np.ndarray | None, 
     axes, identity = frame_axes(frame), np.eye(3)
     samples = {}
     for name, other in others.items():
-        found = NormalSample.from_map(normals, mask, other, _LIMITS.n_samples)
+        found = NormalSample.from_map(normals, mask, other, n_samples)
         samples[name] = replace(found, normals=found.change_axes(axes))
     away = sample.away(identity)
     if away > _LIMITS.away:

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 import laplacians
-from laplacians.backends.multigrid import Multigrid
-from laplacians.checked import solve_checked
+from laplacians import LaplacianSystem, Multigrid, NeighbourLists, solve_checked
+from laplacians.core.arrays import centred
 from laplacians.core.jit import kernel
-from laplacians.multigrid.lists import Lists
 
 from ..graph.quotient import Quotient
 
@@ -71,22 +70,18 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
     if worst <= 1e-13:  # the tree is a solution, to rounding
         pass
     elif solver == "auto":
-        lists = Lists.from_edges(pixels.n_pixels, pixels.tail, pixels.head, weight)
+        neighbours = NeighbourLists.from_edges(pixels.n_pixels, pixels.tail, pixels.head, weight)
         del weight, jump  # their memory is needed for the multigrid hierarchy
-        iterations, _, converged = _MULTIGRID.solve_lists(lists, rhs, x, energy)
+        solution = _MULTIGRID.improve(neighbours, x, rhs, energy)
+        converged, iterations = solution.converged, solution.iterations
     else:
         used = weight > 0
         tail, head, weight = pixels.tail[used], pixels.head[used], weight[used].astype(np.float64)
         flow = weight * (jump[used] - (x[tail] - x[head]))
-        system = laplacians.Pattern(pixels.n_pixels, tail, head).system(weight, flow, energy)
+        system = LaplacianSystem(laplacians.Pattern(pixels.n_pixels, tail, head), weight, flow, energy)
         solution = solve_checked(laplacians.get(solver) if isinstance(solver, str) else solver, system, energy, 0)
         x, converged, iterations = x + solution.x, solution.converged, solution.iterations
     return Filling(centred(x, labels), converged, iterations)
-
-
-def centred(potential: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """The potential (n_pixels,) less its mean over each group of pixels (numbered from 0)."""
-    return potential - (np.bincount(group, potential) / np.bincount(group))[group]
 
 
 def _equations(graph: Quotient, leave_out: LeaveOut | None) -> tuple[np.ndarray, np.ndarray]:

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from laplacians.core.arrays import centred
+
 from ..geometry.normals import LEFT_OUT
 from ..graph.quotient import Quotient
-from .filling import centred
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +89,8 @@ def warnings_of(graph: Quotient, history: list[Step], converged: bool, unsolved:
         Whether the filling reached its tolerance.
     """
     pixels = graph.pixels
-    out = [
+    out = list(graph.warnings)
+    out += [
         f"{count} pixels of the mask {LEFT_OUT[reason]} and were left out"
         for reason, count in pixels.map.dropped.items()
         if count

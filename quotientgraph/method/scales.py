@@ -13,14 +13,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from laplacians.checked import solve_checked
-from laplacians.core.arrays import to_device, to_host
-from laplacians.system import LaplacianSystem, Pattern
+from laplacians import LaplacianSystem, Pattern, solve_checked
+from laplacians.core.arrays import to_device
 
 from ..graph.quotient import Quotient
-from ..graph.selection import least_residual_edges
 from ..settings import Settings
 from .cutedges import CutEdges
+from .merging import merged
 from .outcome import Progress, Step
 from .weights import Outliers, pair_terms
 
@@ -155,7 +154,7 @@ class Scales:
         terms = pair_terms(cut, self.shift, bilateral, outliers)
         weight = self.xp.maximum(terms[0], _LEAST_WEIGHT * float(terms[0].mean()))
         if self.ties is None:
-            system, start_energy = cut.pattern.system(weight, terms[1]), float(terms[2].sum())
+            system, start_energy = LaplacianSystem(cut.pattern, weight, terms[1]), float(terms[2].sum())
         else:
             unit = float(cut.gamma_squared.mean()) if bilateral else 1.0
             system, start_energy = self.ties.system(weight, terms[1], self.shift, not bilateral, unit), np.inf
@@ -179,22 +178,18 @@ class Scales:
         return energy
 
     def merge(self) -> None:
-        """Contract, for each component, its cut edge of least residual.
+        """Go on with the graph one level up; see `quotientgraph.method.merging`.
 
         The new labels are found on the host, which is told the chosen edges only; all else stays on the device. On the
         host itself, gathering the cut edges anew is one pass and the faster way.
         """
         cut, before = self.cut, self.labels
-        pattern = cut.pattern
-        chosen = least_residual_edges(
-            pattern.n, pattern.tail[cut.pair], pattern.head[cut.pair], cut.residuals(self.shift)
-        )
-        graph = self.graph.contract(to_host(cut.number[chosen]))
+        graph = merged(self.graph, cut, self.shift)
         self.base = self.potential
         self.alignments = 1
         if self.xp is np:
             self._enter(graph, CutEdges.from_graph(graph, self.base, self.outliers.scale(graph.pixels.map)))
             return
-        merged = self.xp.empty(pattern.n, dtype=np.int32)
-        merged[before] = to_device(graph.labels, self.xp)
-        self._enter(graph, cut.contracted(merged, graph.n_components, self.shift))
+        became = self.xp.empty(cut.pattern.n, dtype=np.int32)
+        became[before] = to_device(graph.labels, self.xp)
+        self._enter(graph, cut.contracted(became, graph.n_components, self.shift))

@@ -16,6 +16,7 @@ from .color import brief
 if TYPE_CHECKING:
     from ..result import Reconstruction
 
+
 def n_components(result: Reconstruction) -> tuple[int, int]:
     """Return the numbers of components of the first and of the last level."""
     levels = list(result.levels) or [result.graph]

@@ -11,7 +11,7 @@ from .solids import Array, Ball, Solid, along
 _STEPS = 28
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Blob(Solid):
     """The points where Σ exp(k·(1 − ρᵢ²)) ≥ 1; ρᵢ is the distance from lump i in units of its half axes.
 
@@ -73,7 +73,7 @@ class Blob(Solid):
         return self.rotation @ (gradient / np.sqrt(along(gradient, gradient)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Ray:
     """The field of a blob along rays: per lump and ray, the parabola of ρᵢ²."""
 

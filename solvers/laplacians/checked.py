@@ -1,4 +1,4 @@
-"""Calling a backend and refusing what cannot be a solution."""
+"""Calling a backend, and refusing what cannot be a solution."""
 
 from __future__ import annotations
 
@@ -8,27 +8,47 @@ import numpy as np
 
 from .core.arrays import array_namespace, norm, sums, to_device
 from .registry import name_of
-from .system import LaplacianSystem, Solution, SolverError
+from .solution import Solution, SolverError, objection_to
+from .system import LaplacianSystem
 
-# A backend that says it has converged must have got rid of at least half of the residual.
+# A backend that says it has converged must have removed at least half of the residual.
 _LARGEST_RESIDUAL = 0.5
 
 
 def solve_checked(solver: Any, system: LaplacianSystem, start_energy: float, iteration: int) -> Solution:
-    """Call a backend; an error names it and the iteration.
+    """Call a backend and check what it returns; an error names the backend and the iteration.
 
-    The system is moved to the host for a backend that does not say ``on_device = True``, and x to where the system is.
+    The system is moved to the host for a backend that does not say ``on_device = True``, and x is moved to where the
+    system is.
 
     Parameters
     ----------
+    solver : Solver
+        Anything with ``solve(system)``.
+    system : LaplacianSystem
     start_energy : float
-        The objective at x = 0: a solution may not be worse.
+        The value of the objective at x = 0. A solution may not be worse.
+    iteration : int
+        The number that an error names; which iteration of the caller this is.
+
+    Returns
+    -------
+    Solution
+        Its x is a float64 array in the namespace of the system.
 
     Raises
     ------
     SolverError
-        If the backend raises, or returns something else than a `Solution`, a wrong length, values that are not finite,
-        a result worse than no change at all, or one that it calls converged although it is far from a solution.
+        If the backend raises, or if it returns something else than a `Solution`, a wrong length, values that are not
+        finite, a result worse than no change at all, or a result that it calls converged although it is far from a
+        solution.
+
+    Examples
+    --------
+    >>> from quotientgraph import solvers
+    >>> system = solvers.LaplacianSystem.from_edges(2, [0], [1], [1.0], [2.0])
+    >>> solve_checked(solvers.get("direct"), system, system.energy, iteration=1).x.tolist()
+    [1.0, -1.0]
     """
     try:
         solution = solver.solve(system if getattr(solver, "on_device", False) else system.to(np))
@@ -53,12 +73,10 @@ def _refuse(solver: Any, iteration: int, reason: str, cause: Exception | None = 
 
 
 def _objection(x: Any, converged: bool, system: LaplacianSystem, start_energy: float) -> str | None:
-    """Why x cannot be a solution."""
-    if x.shape != (system.n,):
-        return f"expected {system.n} values, got an array of shape {x.shape}"
-    finite = array_namespace(x).isfinite(x)
-    if not finite.all():
-        return f"{int((~finite).sum())} of {system.n} values are not finite"
+    """Why x cannot be a solution of the system, or None if it can be."""
+    unusable = objection_to(x, system.n)
+    if unusable:
+        return unusable
     tail, head = system.pattern.tail, system.pattern.head
     change = x[tail] - x[head]
     pull = system.flow - system.weight * change
@@ -66,7 +84,7 @@ def _objection(x: Any, converged: bool, system: LaplacianSystem, start_energy: f
     if gain < -1e-6 * start_energy:
         return f"the result is worse than no change at all (energy grows by {-gain:.3g})"
     size, left = norm(system.rhs), norm(sums(tail, pull, system.n) - sums(head, pull, system.n))
-    # A right-hand side that is all cancellation has no residual worth a judgement.
+    # Where the flows of a right-hand side cancel each other, its residual is rounding and proves nothing.
     if converged and left > _LARGEST_RESIDUAL * size > 1e-10 * norm(system.flow):
         return f"it says it has converged, but the relative residual is {left / size:.3g}"
     return None

@@ -1,4 +1,4 @@
-"""Real systems to files, and backends timed on such files."""
+"""Comparing backends: write the systems of a real run to files, and time solvers on such files."""
 
 from __future__ import annotations
 
@@ -12,18 +12,32 @@ from typing import Any
 import numpy as np
 
 from .core.arrays import to_host
+from .pattern import Pattern
 from .registry import available, backends, get
-from .system import LaplacianSystem, Pattern, Solution
+from .solution import Solution
+from .system import LaplacianSystem
 
 
 @dataclass
 class Dumping:
-    """A solver that saves each system it is given, as ``0000.npz``, ``0001.npz``, …, and has another one solve it.
+    """A solver that saves each system it is given, as ``0000.npz``, ``0001.npz``, …, and lets another one solve it.
 
-    >>> import solvers, tempfile
+    Attributes
+    ----------
+    solver : Solver
+        The solver that does the work.
+    folder : path
+        Where the files go. It is made when the first system comes.
+    count : int
+        Number of systems saved so far.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from quotientgraph import solvers
     >>> system = solvers.LaplacianSystem.from_edges(2, [0], [1], [1.0], [2.0])
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     x = Dumping(solvers.get("direct"), folder).solve(system).x
+    ...     x = solvers.Dumping(solvers.get("direct"), folder).solve(system).x
     ...     sorted(os.listdir(folder)), x.tolist()
     (['0000.npz'], [1.0, -1.0])
     """
@@ -34,9 +48,11 @@ class Dumping:
 
     @property
     def on_device(self) -> bool:
+        """Whether the solver that does the work takes systems on the GPU."""
         return getattr(self.solver, "on_device", False)
 
     def solve(self, system: LaplacianSystem) -> Solution:
+        """Save a system and solve it."""
         Path(self.folder).mkdir(parents=True, exist_ok=True)
         system.save(Path(self.folder) / f"{self.count:04d}.npz")
         self.count += 1
@@ -85,12 +101,33 @@ def listing() -> list[dict[str, Any]]:
     ]
 
 
-def bench(
+def compare(
     files: Iterable[str | os.PathLike[str]], names: Iterable[str] | None = None, repeats: int = 3
 ) -> list[Timing]:
-    """Time backends on dumped systems; by default all that are available here, and "auto".
+    """Time backends on systems that `Dumping` has saved.
 
-    Each solve is repeated and the least time counts, so that neither compilation nor other programs do.
+    Each solve is repeated and the least time counts, so that compilation and other programs do not.
+
+    Parameters
+    ----------
+    files : iterable of paths
+    names : iterable of str, optional
+        Backends to time. The default is "auto" and every backend that can be used here.
+    repeats : int
+
+    Returns
+    -------
+    list of Timing
+        One for each file and backend. A backend that fails is listed with its error.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from quotientgraph import solvers
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     solvers.LaplacianSystem.from_edges(2, [0], [1], [1.0], [2.0]).save(f"{folder}/tiny.npz")
+    ...     [timing.backend for timing in solvers.compare([f"{folder}/tiny.npz"], ["direct", "scipy"])]
+    ['direct', 'scipy']
     """
     names = ["auto", *available()] if names is None else list(names)
     rows = []
@@ -100,7 +137,7 @@ def bench(
         for name in names:
             try:
                 rows.append(_timing(os.fspath(file), name, system, exact, repeats))
-            except Exception as error:  # one broken backend must not hide the others' figures
+            except Exception as error:  # a broken backend must not hide the figures of the others
                 reason = f"{type(error).__name__}: {error}"
                 rows.append(Timing(os.fspath(file), name, system.n, system.pattern.n_pairs, problem=reason))
     return rows
@@ -114,7 +151,7 @@ def _timing(file: str, name: str, system: LaplacianSystem, exact: np.ndarray, re
         began = time.perf_counter()
         solver.solve(fresh)
         between = time.perf_counter()
-        solution = solver.solve(fresh.pattern.system(fresh.weight, fresh.flow))
+        solution = solver.solve(LaplacianSystem(fresh.pattern, fresh.weight, fresh.flow))
         first, again = min(first, between - began), min(again, time.perf_counter() - between)
     x = to_host(solution.x)
     return Timing(
@@ -131,7 +168,8 @@ def energy_error(system: LaplacianSystem, x: np.ndarray, exact: np.ndarray) -> f
 
 def _copy(system: LaplacianSystem) -> LaplacianSystem:
     """The same system on a pattern that no backend has seen."""
-    return Pattern(system.n, system.pattern.tail, system.pattern.head).system(system.weight, system.flow)
+    pattern = Pattern(system.n, system.pattern.tail, system.pattern.head)
+    return LaplacianSystem(pattern, system.weight, system.flow)
 
 
 def rows(timings: Iterable[Timing]) -> list[dict[str, Any]]:
@@ -139,8 +177,22 @@ def rows(timings: Iterable[Timing]) -> list[dict[str, Any]]:
     return [asdict(timing) for timing in timings]
 
 
-def table(timings: Iterable[Timing]) -> str:
-    """Timings as text, one line each."""
+def timing_table(timings: Iterable[Timing]) -> str:
+    """Timings as a table of text with one line for each.
+
+    Parameters
+    ----------
+    timings : iterable of Timing
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> print(timing_table([Timing("a.npz", "scipy", 2, 1, problem="out of order")]).splitlines()[1])
+    a                        scipy              2         1 out of order
+    """
     numbers = ("unknowns", "pairs", "first", "again")
     lines = [
         " ".join([f"{'system':24} {'backend':10}", *(f"{word:>9}" for word in numbers), " iter.  residual     error"])

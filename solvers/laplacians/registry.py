@@ -1,8 +1,9 @@
-"""Backends by name: `register`, `get`, `available`, and third-party ones by entry point.
+"""Backends by name: `register`, `get`, `available`, and those that other packages add by entry point.
 
 A backend is any class whose instances have ``solve(system) -> Solution``; its constructor takes its options as
-keywords. Another package adds one by declaring an entry point in the group ``quotientgraph.solvers``. Systems come with
-numpy arrays, unless the class says ``on_device = True``: then they come as they are, which may be on the GPU.
+keywords. Another package adds one by declaring an entry point in the group ``quotientgraph.solvers``. A backend is given
+systems of numpy arrays, unless its class says ``on_device = True``: then it is given them as they are, which may be on the
+GPU.
 """
 
 from __future__ import annotations
@@ -10,25 +11,41 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import entry_points
+from importlib.metadata import PackageNotFoundError, entry_points
+from importlib.metadata import version as installed_version
 from typing import Any, Protocol, runtime_checkable
 
 from .backends.auto import Auto
-from .system import LaplacianSystem, Solution
+from .core.arrays import gpu_problem
+from .solution import Solution
+from .system import LaplacianSystem
 
 ENTRY_POINT_GROUP = "quotientgraph.solvers"
 
 
 @runtime_checkable
 class Solver(Protocol):
-    """Anything that solves a `LaplacianSystem`; see the conventions of `laplacians.system`."""
+    """Anything that solves a `LaplacianSystem`."""
 
-    def solve(self, system: LaplacianSystem) -> Solution: ...
+    def solve(self, system: LaplacianSystem) -> Solution:
+        """The solution whose mean over each connected piece is zero; see `laplacians.system` for the contract."""
+        ...
 
 
 @dataclass(frozen=True)
 class Backend:
-    """A registry entry: how to make the solver, and why it cannot be used here, if so."""
+    """An entry of the registry.
+
+    Attributes
+    ----------
+    name : str
+    factory : callable
+        Makes the solver from its options.
+    problem : str, optional
+        Why it cannot be used here; None if it can be.
+    version : str
+        Version of the package that it is built on.
+    """
 
     name: str
     factory: Callable[..., Solver]
@@ -36,20 +53,37 @@ class Backend:
     version: str = ""
 
 
-# name -> "module:class" of this package; a module is imported when its backend is first asked about.
+# For each backend of this package, its "module:class" and the package that it is built on. A module is imported when its
+# backend is first asked about.
 _BUILT_IN = {
-    "cupy": "cupy_cg:CupyCG",
-    "direct": "direct:Direct",
-    "multigrid": "multigrid:Multigrid",
-    "numba": "numba_cg:NumbaCG",
-    "pyamg": "pyamg_cg:PyamgCG",
-    "scipy": "scipy_cg:ScipyCG",
+    "cupy": ("cupy_cg:CupyCG", "cupy"),
+    "direct": ("direct:Direct", "numba"),
+    "multigrid": ("multigrid:Multigrid", "numba"),
+    "numba": ("numba_cg:NumbaCG", "numba"),
+    "pyamg": ("pyamg_cg:PyamgCG", "pyamg"),
+    "scipy": ("scipy_cg:ScipyCG", "scipy"),
 }
+# How to install what this package does not require.
+_INSTALL = {"pyamg": 'pip install "quotientgraph[amg]"'}
 _registered: dict[str, Callable[..., Solver]] = {}
 
 
 def register(name: str, factory: Callable[..., Solver]) -> None:
-    """Make `factory(**options)` available under `name`; a name may be registered again, replacing the former."""
+    """Make a backend of one's own available by name, in this process.
+
+    Parameters
+    ----------
+    name : str
+        A name that is registered already is replaced.
+    factory : callable
+        ``factory(**options)`` returns a solver; usually its class.
+
+    Examples
+    --------
+    >>> from quotientgraph import solvers
+    >>> solvers.register("mine", MySolver)  # doctest: +SKIP
+    >>> solvers.get("mine", rtol=1e-9).solve(system)  # doctest: +SKIP
+    """
     if not name or not isinstance(name, str):
         raise ValueError(f"name: a backend needs a non-empty name, got {name!r}")
     if not callable(factory):
@@ -58,7 +92,18 @@ def register(name: str, factory: Callable[..., Solver]) -> None:
 
 
 def backends() -> list[Backend]:
-    """All known backends, usable here or not, sorted by name."""
+    """All known backends sorted by name, including those that cannot be used on this machine.
+
+    Returns
+    -------
+    list of Backend
+
+    Examples
+    --------
+    >>> from quotientgraph import solvers
+    >>> [b.name for b in solvers.backends() if b.name in ("cupy", "scipy")]
+    ['cupy', 'scipy']
+    """
     found = {name: _built_in(name) for name in _BUILT_IN}
     for point in entry_points(group=ENTRY_POINT_GROUP):
         try:
@@ -71,12 +116,46 @@ def backends() -> list[Backend]:
 
 
 def available() -> list[str]:
-    """Names of the backends that can be used on this machine."""
+    """Names of the backends that can be used on this machine.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> from quotientgraph import solvers
+    >>> {"direct", "multigrid", "numba", "scipy"} <= set(solvers.available())
+    True
+    """
     return [backend.name for backend in backends() if backend.problem is None]
 
 
 def get(name: str, **options: Any) -> Solver:
-    """Make the backend `name` with the given options, e.g. ``get("scipy", rtol=1e-8)``; "auto" picks one per system."""
+    """Make a solver.
+
+    Parameters
+    ----------
+    name : str
+        A name from `available`, or "auto", which chooses a backend for each system.
+    **options
+        What the backend takes, for instance ``rtol=1e-8``.
+
+    Returns
+    -------
+    Solver
+
+    Raises
+    ------
+    ValueError
+        If there is no such backend, if it cannot be used here, or if an option has a wrong value.
+
+    Examples
+    --------
+    >>> from quotientgraph import solvers
+    >>> solvers.get("scipy", rtol=1e-8)
+    ScipyCG(rtol=1e-08, maxiter=5000)
+    """
     if name == "auto":
         return Auto(**options)
     known = {backend.name: backend for backend in backends()}
@@ -88,7 +167,7 @@ def get(name: str, **options: Any) -> Solver:
 
 
 def name_of(solver: Any) -> str:
-    """The name a solver's class is registered under, else the name of its class."""
+    """The name under which the class of a solver is registered, or else the name of the class."""
     kind = type(solver)
     if kind is Auto:
         return "auto"
@@ -96,13 +175,22 @@ def name_of(solver: Any) -> str:
 
 
 def _built_in(name: str) -> Backend:
-    module_name, class_name = _BUILT_IN[name].split(":")
+    """The registry entry of a backend of this package."""
+    home, package = _BUILT_IN[name]
+    module, kind = home.split(":")
+    problem, version = _status(package)
+    return Backend(name, getattr(import_module(f"{__package__}.backends.{module}"), kind), problem, version)
+
+
+def _status(package: str) -> tuple[str | None, str]:
+    """Why a package cannot be used here, or None, and its version."""
+    if package == "cupy":  # its distributions have one name per CUDA version, and it needs a GPU
+        problem = gpu_problem()
+        return problem, "" if problem else import_module("cupy").__version__
     try:
-        module = import_module(f"{__package__}.backends.{module_name}")
-    except ImportError as error:
-        return Backend(name, _unusable, str(error))
-    problem, version = module.status() if hasattr(module, "status") else (None, "")
-    return Backend(name, getattr(module, class_name), problem, version)
+        return None, installed_version(package)
+    except PackageNotFoundError:
+        return f"{package} is not installed; install it with: {_INSTALL.get(package, f'pip install {package}')}", ""
 
 
 def _unusable(**options: Any) -> Solver:

@@ -14,7 +14,7 @@ from .site import Site
 from .things import Draw, Thing, block, corners_of, overlap
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Lying:
     """A thing where it lies: corners of its rectangle, heights, and what a thing upon it needs to know."""
 

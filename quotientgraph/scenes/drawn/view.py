@@ -20,8 +20,8 @@ _SHARES = (0.7, 0.15, 0.15)
 _HALF = float(np.tan(np.radians(FOV / 2)))
 _TRIAL = (24, 32)  # pixels of the small image by which a view is judged first
 _CLOSER = (60, 80)  # and of the one by which a view that passed is judged again
-_TRIES = 24
-_LOOKS = 4
+_TRIES = 24  # places for the camera
+_LOOKS = 4  # of them judged again, at most
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The backend that picks a backend: by where a system is, its size, and how the last one of its pattern went."""
+"""The backend that chooses a backend: by where a system is, its size, and how earlier systems of its pattern went."""
 
 from __future__ import annotations
 
@@ -8,41 +8,49 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import array_namespace
-from ..system import LaplacianSystem, Solution
+from ..solution import Solution
+from ..system import LaplacianSystem
+from .cupy_cg import CupyCG
+from .direct import Direct
+from .multigrid import Multigrid
 
-# Measured on the benchmark's systems, see docs/solvers.md. A factorisation costs n^1.5 whatever the weights are; its
-# ordering is found once per pattern. Multigrid costs n for each of its iterations: ten for uniform weights, a hundred
-# for some reweighted ones. Up to so many unknowns factorisation always wins; on quotient graphs, where some components
-# have many neighbours, up to the second number; beyond, and on pixel grids, once multigrid has taken more iterations on
-# average than the last constant times √n. One hard system alone decides nothing.
-ALWAYS_DIRECT = 30_000
-DIRECT_ON_QUOTIENTS = 200_000
-GRID_DEGREE = 8  # neighbours that a pixel has at most
-ITERATIONS_PER_ROOT = 0.1
+# Chosen on the systems of the benchmark objects; docs/solvers.md has the measurements. A factorisation costs n^1.5 whatever
+# the weights are, and its ordering is found once per pattern. Multigrid costs n for each of its iterations, of which there
+# are ten for uniform weights and a hundred for some reweighted ones.
+ALWAYS_DIRECT = 30_000  # up to this number of unknowns factorisation always wins
+DIRECT_ON_QUOTIENTS = 200_000  # the same for quotient graphs, in which some components have many neighbours
+GRID_DEGREE = 8  # the most neighbours that a pixel can have
+ITERATIONS_PER_ROOT = (
+    0.1  # factorise if multigrid has taken more iterations, on average over a pattern, than this times √n
+)
 
 
 @dataclass(frozen=True)
 class Auto:
-    """CG on the GPU for a system that is there; else factorise or multigrid, whichever is cheaper."""
+    """CG on the GPU for a system that is there; otherwise factorisation or multigrid, whichever should be quicker.
+
+    Examples
+    --------
+    >>> from quotientgraph import solvers
+    >>> system = solvers.LaplacianSystem.from_edges(2, [0], [1], [1.0], [2.0])
+    >>> Auto().choose(system)
+    Direct(rtol=1e-08, dense_up_to=96)
+    """
 
     on_device = True
 
     def choose(self, system: LaplacianSystem) -> Any:
+        """The solver for a system; nothing is solved."""
         if array_namespace(system.weight) is not np:
-            from .cupy_cg import CupyCG
-
             return CupyCG()
         solves, iterations = system.pattern.memo.get("auto", (0, 0))
         hard = iterations > ITERATIONS_PER_ROOT * system.n**0.5 * solves > 0
         if system.n <= ALWAYS_DIRECT or hard or (system.n <= DIRECT_ON_QUOTIENTS and _has_hubs(system)):
-            from .direct import Direct
-
             return Direct()
-        from .multigrid import Multigrid
-
         return Multigrid()
 
     def solve(self, system: LaplacianSystem) -> Solution:
+        """Solve a system with the backend chosen for it, and remember with its pattern how many iterations it took."""
         solution = self.choose(system).solve(system)
         if solution.iterations > 1:
             solves, iterations = system.pattern.memo.get("auto", (0, 0))

@@ -1,46 +1,38 @@
 """Conjugate gradients on the GPU, as one body over an array namespace: CuPy runs it there, numpy runs it in the tests.
 
-Nothing but two numbers every few iterations leaves the device. The preconditioner is either the diagonal ("jacobi") or
-the diagonals of a whole sequence of contracted graphs added up ("contraction"): unknowns are grouped with their
-strongest neighbours, groups with theirs, and so on; a residual is summed over the groups of a level, divided by the
-weight that leaves the group, and spread over the group again. That carries information across a large graph in one
-step, and takes sums and gathers only.
+Every few iterations one number leaves the device, and nothing else. The preconditioner is either the inverse of the
+diagonal ("jacobi") or the sum of the inverse diagonals of a sequence of contracted graphs ("contraction"): unknowns are
+grouped with their strongest neighbours, groups with theirs, and so on; on each level a residual is summed over the groups,
+divided by the weight that leaves the group, and spread over the group again. This carries information across a large graph
+in one step, and takes nothing but sums and gathers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from ..core.arrays import array_namespace, gpu_problem, namespace, sums, to_host
-from ..core.stopping import MARGIN, IterativeOptions
-from ..system import LaplacianSystem, Solution
+from ..core.arrays import array_namespace, namespace, sums, to_host
+from ..solution import Solution
+from ..system import LaplacianSystem
+from .iterative import Corrector, Iterative
 
 _CHECK_EVERY = 10  # iterations between two looks at the residual, each of which waits for the device
 _FEWEST = 8  # groups below which contracting further gains nothing
 
 
-def status() -> tuple[str | None, str]:
-    problem = gpu_problem()
-    if problem is not None:
-        return problem, ""
-    import cupy
-
-    return None, cupy.__version__
-
-
 @dataclass(frozen=True)
-class CupyCG(IterativeOptions):
-    """CG on the GPU.
+class CupyCG(Iterative):
+    """CG on the GPU; ``pip install "quotientgraph[cuda12]"``.
 
     Attributes
     ----------
     preconditioner : "contraction" or "jacobi"
     device : "cuda", "cpu" or "auto"
-        Where to run; "cpu" is the same body on numpy.
+        Where to solve systems whose arrays are on the host; "cpu" runs the same body on numpy.
     """
 
     preconditioner: str = "contraction"
@@ -54,30 +46,51 @@ class CupyCG(IterativeOptions):
             raise ValueError(f"preconditioner={self.preconditioner!r} is not known; use {', '.join(PRECONDITIONERS)}")
 
     def solve(self, system: LaplacianSystem) -> Solution:
-        if system.settled:
-            return system.nothing()
+        """Solve a system where its arrays are or, if they are on the host, on `device`; x is returned where they are."""
         here = array_namespace(system.weight)
-        there = system.to(here if here is not np else namespace(self.device))
-        x, iterations = conjugate_gradients(
-            there.matrix, there.rhs, PRECONDITIONERS[self.preconditioner](there), self.rtol, self.maxiter
-        )
-        residual = there.residual(x)
-        x = there.centred(x)
-        return Solution(to_host(x) if here is np else x, residual <= self.rtol, iterations, residual)
+        solution = super().solve(system.to(here if here is not np else namespace(self.device)))
+        return replace(solution, x=to_host(solution.x)) if here is np else solution
+
+    def corrector(self, system: LaplacianSystem) -> Corrector:
+        """Conjugate gradients with the chosen preconditioner."""
+        matrix, precondition = system.matrix, PRECONDITIONERS[self.preconditioner](system)
+
+        def correct(left: Any, x: Any, goal: float, limit: int) -> int:
+            return conjugate_gradients(matrix, left, precondition, x, goal, limit)
+
+        return correct
 
 
 def conjugate_gradients(
-    matrix: Any, rhs: Any, precondition: Callable[[Any], Any], rtol: float, maxiter: int
-) -> tuple[Any, int]:
-    """CG from zero; returns x and the iterations. All scalars but the ones looked at stay on the device."""
-    xp = array_namespace(rhs)
-    x, r = xp.zeros_like(rhs), rhs.copy()
+    matrix: Any, r: Any, precondition: Callable[[Any], Any], x: Any, rtol: float, maxiter: int
+) -> int:
+    """Improve x by conjugate gradients until r has shrunk by the factor rtol.
+
+    All scalars stay on the device except the one that is looked at every few iterations.
+
+    Parameters
+    ----------
+    matrix : (n, n) sparse matrix
+    r : (n,) float64
+        b − `matrix` @ x on entry; overwritten.
+    precondition : callable
+        Applies an approximate inverse of the matrix to a vector.
+    x : (n,) float64
+        Changed in place.
+    rtol, maxiter : float, int
+
+    Returns
+    -------
+    int
+        The number of iterations.
+    """
+    xp = array_namespace(r)
     z = precondition(r)
-    p, rz, goal = z.copy(), r @ z, (MARGIN * rtol) ** 2 * float(rhs @ rhs)
-    least = 1e-30 * rz  # steps after the solution is reached, to rounding, change nothing
+    p, rz, goal = z.copy(), r @ z, rtol**2 * float(r @ r)
+    least = 1e-30 * rz  # once the solution is reached to rounding, steps change nothing
     for iteration in range(maxiter):
         if iteration % _CHECK_EVERY == 0 and float(r @ r) <= goal:
-            return x, iteration
+            return iteration
         q = matrix @ p
         pq, going = p @ q, rz > least
         alpha = xp.where(going, rz / xp.where(pq > 0, pq, 1.0), 0.0)
@@ -86,22 +99,23 @@ def conjugate_gradients(
         z = precondition(r)
         before, rz = rz, r @ z
         p = z + xp.where(going, rz / xp.where(going, before, 1.0), 0.0) * p
-    return x, maxiter
+    return maxiter
 
 
 def jacobi(system: LaplacianSystem) -> Callable[[Any], Any]:
-    """Division by the diagonal."""
+    """A function that divides by the diagonal of L."""
     inverse = _inverse(system.diagonal)
     return lambda r: inverse * r
 
 
 def contraction(system: LaplacianSystem) -> Callable[[Any], Any]:
-    """Division by the diagonals of the graph and of its contractions, added up."""
+    """A function that divides by the diagonals of the graph and of its contractions, and adds up the quotients."""
     levels = [(group, n, _inverse(leaving)) for group, n, leaving in contractions(system)]
     inverse = _inverse(system.diagonal)
 
     def precondition(r: Any) -> Any:
-        # Down: sums of sums. Up: each level's share is spread together with those above it.
+        # On the way down the sums of each level are added up to the next. On the way up the share of each level is
+        # spread together with the shares of all coarser ones.
         parts = [r]
         for group, n, _ in levels:
             parts.append(sums(group, parts[-1], n))
@@ -114,7 +128,7 @@ def contraction(system: LaplacianSystem) -> Callable[[Any], Any]:
 
 
 def _inverse(values: Any) -> Any:
-    """1/values, zero where they are."""
+    """1/values, and zero where the values are zero."""
     xp = array_namespace(values)
     return xp.where(values > 0, 1.0 / xp.where(values > 0, values, 1.0), 0.0)
 
@@ -123,7 +137,14 @@ PRECONDITIONERS = {"contraction": contraction, "jacobi": jacobi}
 
 
 def contractions(system: LaplacianSystem) -> list[tuple[Any, int, Any]]:
-    """Ever more contracted graphs: the group of each unknown of the level below, how many, the weight leaving each."""
+    """Contract the graph of a system again and again, until few groups are left.
+
+    Returns
+    -------
+    list of (group, n_groups, leaving)
+        For each level the group of each unknown of the level before it, the number of groups, and the sum of the weights
+        that leave each group.
+    """
     xp = array_namespace(system.weight)
     n, used = system.n, xp.flatnonzero(system.weight > 0)
     tail, head, weight = system.pattern.tail[used], system.pattern.head[used], system.weight[used]
@@ -142,12 +163,21 @@ def contractions(system: LaplacianSystem) -> list[tuple[Any, int, Any]]:
 
 
 def strongest_groups(n: int, tail: Any, head: Any, weight: Any) -> tuple[Any, int]:
-    """Groups of unknowns: pairs that are each other's strongest neighbour, and those whose strongest is in such a pair.
+    """Group unknowns that are each other's strongest neighbour, and those whose strongest neighbour is in such a pair.
 
-    Returns (n,) int64 groups and their number. At least one pair is found if there is an edge.
+    Parameters
+    ----------
+    n : int
+    tail, head, weight : (n_edges,) arrays
+        Edges of positive weight. If there is one, at least one pair is found.
+
+    Returns
+    -------
+    group : (n,) int64
+    n_groups : int
     """
     xp = array_namespace(weight)
-    # Among equal weights chance decides, or a uniform grid would be contracted along one long path.
+    # Equal weights are put into a scattered order; otherwise a uniform grid would be contracted along one long path.
     order = xp.argsort(weight * (1 + 0.1 * _scattered(xp, len(weight))), kind="stable")
     rank = xp.empty(len(order), dtype=np.int32)
     rank[order] = xp.arange(len(order), dtype=np.int32)
@@ -155,7 +185,7 @@ def strongest_groups(n: int, tail: Any, head: Any, weight: Any) -> tuple[Any, in
     xp.maximum.at(best, tail, rank)
     xp.maximum.at(best, head, rank)
     node = xp.arange(n)
-    edge = order[best]  # of an unknown without edges: any, and not used
+    edge = order[best]  # arbitrary, and not used, for an unknown without edges
     partner = xp.where(best >= 0, tail[edge] + head[edge] - node, node)
     mutual = partner[partner] == node
     root = xp.where(mutual, xp.minimum(node, partner), node)
@@ -166,5 +196,5 @@ def strongest_groups(n: int, tail: Any, head: Any, weight: Any) -> tuple[Any, in
 
 
 def _scattered(xp: Any, n: int) -> Any:
-    """(n,) float64 in [0, 1) without pattern, the same each time."""
+    """(n,) float64 in [0, 1) without a visible pattern, but the same every time."""
     return (xp.arange(n, dtype=np.int64) * 2654435761 % 2**32) / 2.0**32

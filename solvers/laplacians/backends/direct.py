@@ -1,4 +1,4 @@
-"""Factorisation, exact up to rounding: sparse L D Lᵀ with ordering and pattern kept between solves, dense if small."""
+"""Factorisation, exact up to rounding: sparse L D Lᵀ whose ordering is kept between solves, or dense if it is small."""
 
 from __future__ import annotations
 
@@ -6,13 +6,8 @@ from dataclasses import dataclass
 
 from ..direct.cholesky import Factor, factorise
 from ..direct.dense import DenseFactor
-from ..system import LaplacianSystem, Solution
-
-
-def status() -> tuple[str | None, str]:
-    from importlib.metadata import version
-
-    return None, f"LDLᵀ in Numba {version('numba')}"
+from ..solution import Solution
+from ..system import LaplacianSystem
 
 
 @dataclass(frozen=True)
@@ -24,8 +19,15 @@ class Direct:
     rtol : float
         The solution counts as converged when its relative residual is below this.
     dense_up_to : int
-        Systems of at most so many unknowns are factorised as dense matrices by LAPACK. From about 100 on it uses threads,
-        which take longer to wake than the work takes.
+        Systems of at most this many unknowns are factorised as dense matrices by LAPACK. From about 100 on LAPACK uses
+        threads, and waking them takes longer than the work.
+
+    Examples
+    --------
+    >>> from quotientgraph import solvers
+    >>> system = solvers.LaplacianSystem.from_edges(2, [0], [1], [1.0], [2.0])
+    >>> Direct().solve(system).x.tolist()
+    [1.0, -1.0]
     """
 
     rtol: float = 1e-8
@@ -36,18 +38,19 @@ class Direct:
             raise ValueError(f"rtol={self.rtol} must lie between 0 and 1")
 
     def solve(self, system: LaplacianSystem) -> Solution:
+        """Factorise and solve; one step of refinement where the residual shows that it is needed."""
         if system.settled:
             return system.nothing()
         rhs = system.rhs
         factor = self._factor(system)
         x = factor.solve(rhs)
         residual = system.residual(x)
-        if residual > 0.01 * self.rtol:  # one step of refinement mends what the spread of the weights cost
+        if residual > 0.01 * self.rtol:  # weights that differ by many powers of ten cost accuracy
             x += factor.solve(rhs - system.apply(x))
             residual = system.residual(x)
         return Solution(system.centred(x), residual <= self.rtol, 1, residual)
 
     def _factor(self, system: LaplacianSystem) -> Factor | DenseFactor:
-        # A pivot that rounding has made negative stops LAPACK; L D Lᵀ goes on, and the residual tells what came of it.
+        # LAPACK stops at a pivot that rounding has made negative. L D Lᵀ goes on, and the residual shows the damage.
         dense = DenseFactor.from_system(system) if system.n <= self.dense_up_to else None
         return dense or factorise(system.pattern, system.weight, system.ground)

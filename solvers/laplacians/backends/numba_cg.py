@@ -7,41 +7,48 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.jit import kernel, prange
-from ..core.stopping import MARGIN, IterativeOptions
-from ..system import LaplacianSystem, Solution
-
-
-def status() -> tuple[str | None, str]:
-    from importlib.metadata import version
-
-    return None, version("numba")
+from ..system import LaplacianSystem
+from .iterative import Corrector, Iterative
 
 
 @dataclass(frozen=True)
-class NumbaCG(IterativeOptions):
-    """Jacobi-preconditioned CG. Sums are taken over fixed blocks, so the result does not depend on the threads."""
+class NumbaCG(Iterative):
+    """CG with a Jacobi preconditioner. Its sums are made over fixed blocks, so the threads do not change the result.
 
-    def solve(self, system: LaplacianSystem) -> Solution:
-        if system.settled:
-            return system.nothing()
+    Examples
+    --------
+    >>> from quotientgraph import solvers
+    >>> system = solvers.LaplacianSystem.from_edges(2, [0], [1], [1.0], [2.0])
+    >>> NumbaCG().solve(system).iterations
+    1
+    """
+
+    def corrector(self, system: LaplacianSystem) -> Corrector:
+        """Rounds of the kernel below."""
         start, neighbour, pair = system.pattern.adjacency
-        weight, diagonal, rhs = system.weight[pair], system.diagonal, system.rhs
-        x, iterations, residual = np.zeros(system.n), 0, 1.0
-        # The residual that CG updates drifts from the true one; while that is too large, CG goes on from x.
-        while residual > self.rtol and iterations < self.maxiter:
-            left = rhs - system.apply(x)
-            goal = MARGIN * self.rtol / residual
-            more = conjugate_gradients(start, neighbour, weight, diagonal, left, x, goal, self.maxiter - iterations)
-            iterations += more
-            residual = system.residual(x)
-            if more == 0:
-                break
-        return Solution(system.centred(x), residual <= self.rtol, iterations, residual)
+        weight, diagonal = system.weight[pair], system.diagonal
+
+        def correct(left: np.ndarray, x: np.ndarray, goal: float, limit: int) -> int:
+            return conjugate_gradients(start, neighbour, weight, diagonal, left, x, goal, limit)
+
+        return correct
+
+
+@kernel
+def _added(values):
+    """The sum of a vector, from first to last: in a parallel kernel the order of ``values.sum()`` depends on the threads."""
+    total = 0.0
+    for i in range(len(values)):
+        total += values[i]
+    return total
 
 
 @kernel(parallel=True)
 def conjugate_gradients(start, neighbour, weight, diagonal, r, x, rtol, maxiter):
-    """CG from the x given; r is b − L x, and has shrunk by rtol on exit. Returns the iterations."""
+    """Improve x by conjugate gradients until r = b − L x has shrunk by the factor rtol; returns the iterations.
+
+    Assumes the lists of `Pattern.adjacency` with one weight per entry, the diagonal of L, and r = b − L x. Writes x and r.
+    """
     n = len(x)
     n_blocks = min(64, n)  # fixed, so that sums come out the same on any number of threads
     part = np.zeros((2, 64))
@@ -57,7 +64,7 @@ def conjugate_gradients(start, neighbour, weight, diagonal, r, x, rtol, maxiter)
             t += r[i] * r[i]
         part[0, block] = s
         part[1, block] = t
-    rz, rr = part[0].sum(), part[1].sum()
+    rz, rr = _added(part[0]), _added(part[1])
     goal = rtol * rtol * rr
     iteration = 0
     while rr > goal and iteration < maxiter:
@@ -71,7 +78,7 @@ def conjugate_gradients(start, neighbour, weight, diagonal, r, x, rtol, maxiter)
                 q[i] = total
                 s += total * p[i]
             part[0, block] = s
-        pq = part[0].sum()
+        pq = _added(part[0])
         if pq <= 0.0:
             break
         alpha = rz / pq
@@ -84,8 +91,8 @@ def conjugate_gradients(start, neighbour, weight, diagonal, r, x, rtol, maxiter)
                 s += r[i] * r[i] * inverse[i]
             part[0, block] = s
             part[1, block] = t
-        beta = part[0].sum() / rz
-        rz, rr = part[0].sum(), part[1].sum()
+        beta = _added(part[0]) / rz
+        rz, rr = _added(part[0]), _added(part[1])
         for block in prange(n_blocks):
             for i in range(block * n // n_blocks, (block + 1) * n // n_blocks):
                 p[i] = r[i] * inverse[i] + beta * p[i]

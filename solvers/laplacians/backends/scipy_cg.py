@@ -1,4 +1,4 @@
-"""Conjugate gradients of SciPy with a Jacobi preconditioner: the plain reference."""
+"""Conjugate gradients of SciPy with the diagonal as preconditioner: the plain reference."""
 
 from __future__ import annotations
 
@@ -7,53 +7,67 @@ from typing import Any
 
 import numpy as np
 
-from ..core.stopping import MARGIN, IterativeOptions
-from ..system import LaplacianSystem, Solution
-
-
-def status() -> tuple[str | None, str]:
-    from importlib.metadata import version
-
-    return None, version("scipy")
+from ..system import LaplacianSystem
+from .iterative import Corrector, Iterative
 
 
 @dataclass(frozen=True)
-class ScipyCG(IterativeOptions):
-    """`scipy.sparse.linalg.cg`, starting from zero."""
+class ScipyCG(Iterative):
+    """`scipy.sparse.linalg.cg` with a Jacobi preconditioner.
 
-    def solve(self, system: LaplacianSystem) -> Solution:
-        from scipy.sparse import diags_array
+    Examples
+    --------
+    >>> from quotientgraph import solvers
+    >>> system = solvers.LaplacianSystem.from_edges(2, [0], [1], [1.0], [2.0])
+    >>> ScipyCG(rtol=1e-9).solve(system).x.tolist()
+    [1.0, -1.0]
+    """
 
-        if system.settled:
-            return system.nothing()
-        diagonal = system.diagonal
-        inverse = np.divide(1.0, diagonal, out=np.ones_like(diagonal), where=diagonal > 0)
-        x, iterations, residual = conjugate_gradients(
-            system, np.zeros(system.n), diags_array(inverse), self.rtol, self.maxiter
-        )
-        return Solution(system.centred(x), residual <= self.rtol, iterations, residual)
+    def corrector(self, system: LaplacianSystem) -> Corrector:
+        """Conjugate gradients with the inverse of the diagonal."""
+        return scipy_corrector(system, jacobi(system))
 
 
-def conjugate_gradients(
-    system: LaplacianSystem, x: np.ndarray, preconditioner: Any, rtol: float, maxiter: int
-) -> tuple[np.ndarray, int, float]:
-    """`scipy.sparse.linalg.cg` from x; returns x, the iterations and ‖b − L x‖ / ‖b‖.
+def jacobi(system: LaplacianSystem) -> Any:
+    """The inverse of the diagonal of a system, as a sparse matrix; one where the diagonal is zero."""
+    from scipy.sparse import diags_array
 
-    The residual that CG updates as it goes drifts from the true one; while that is too large, CG is started again.
+    diagonal = system.diagonal
+    return diags_array(np.divide(1.0, diagonal, out=np.ones_like(diagonal), where=diagonal > 0))
+
+
+def scipy_corrector(system: LaplacianSystem, preconditioner: Any) -> Corrector:
+    """A corrector by `scipy.sparse.linalg.cg`.
+
+    Parameters
+    ----------
+    system : LaplacianSystem
+    preconditioner : matrix or LinearOperator
+        Approximate inverse of L, symmetric and positive definite.
+
+    Returns
+    -------
+    Corrector
     """
     from scipy.sparse.linalg import cg
 
-    matrix, rhs, iterations = system.matrix, system.rhs, 0
+    matrix = system.matrix
 
-    def count(_: np.ndarray) -> None:
-        nonlocal iterations
-        iterations += 1
+    def correct(left: np.ndarray, x: np.ndarray, goal: float, limit: int) -> int:
+        iterations = 0
 
-    residual = system.residual(x)
-    while residual > rtol and iterations < maxiter:
-        before = iterations
-        x, _ = cg(matrix, rhs, x, rtol=MARGIN * rtol, maxiter=maxiter - iterations, M=preconditioner, callback=count)
-        residual = system.residual(x)
-        if iterations == before:
-            break
-    return x, iterations, residual
+        def count(reached: np.ndarray) -> None:
+            nonlocal iterations
+            iterations += 1
+            if not np.isfinite(reached.sum()):  # a preconditioner broke down; CG would go on to the limit
+                raise FloatingPointError
+
+        try:
+            with np.errstate(all="ignore"):
+                change, _ = cg(matrix, left, rtol=goal, maxiter=limit, M=preconditioner, callback=count)
+        except FloatingPointError:
+            change = np.nan
+        x += change
+        return iterations
+
+    return correct

@@ -1,4 +1,7 @@
-"""The numpy/cupy switch: which namespace an array belongs to, moving it there and back, and what the two call alike."""
+"""The switch between numpy and cupy: which of the two an array belongs to, how to move it, and what both can do.
+
+Code that takes its array functions from `array_namespace` runs on the host and on the GPU with one body.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,23 @@ def gpu_problem() -> str | None:
 
 
 def namespace(device: str) -> ModuleType:
-    """The array module of a device: numpy for "cpu", cupy for "cuda", the better that works for "auto"."""
+    """The array module of a device.
+
+    Parameters
+    ----------
+    device : "cpu", "cuda" or "auto"
+        "auto" means "cuda" where a GPU can be used, and "cpu" elsewhere.
+
+    Returns
+    -------
+    module
+        numpy or cupy. ValueError says why "cuda" cannot be used.
+
+    Examples
+    --------
+    >>> namespace("cpu").__name__
+    'numpy'
+    """
     if device not in ("auto", "cpu", "cuda"):
         raise ValueError(f'device={device!r} is not known; use "auto", "cpu" or "cuda"')
     problem = gpu_problem() if device != "cpu" else "not asked for"
@@ -58,13 +77,40 @@ def to_device(array: Any, xp: ModuleType) -> Any:
 
 
 def sums(index: Any, values: Any, n: int) -> Any:
-    """(n,) float64 sums of `values` by `index`."""
-    # Of no values at all both numpy and cupy return integers.
+    """Add up `values` by `index`, which lies in [0, n); returns (n,) float64.
+
+    >>> sums(np.array([0, 2, 2]), np.array([1.0, 2.0, 3.0]), 4).tolist()
+    [1.0, 0.0, 5.0, 0.0]
+    """
+    # If there are no values at all, both numpy and cupy return integers.
     return array_namespace(index).bincount(index, values, n).astype(np.float64, copy=False)
 
 
+def centred(x: Any, labels: Any) -> Any:
+    """x less its mean over each label, as a new array.
+
+    Parameters
+    ----------
+    x : (n,) float64
+    labels : (n,) integers ≥ 0
+        Every label up to the largest must occur.
+
+    Returns
+    -------
+    (n,) float64
+
+    Examples
+    --------
+    >>> centred(np.array([1.0, 3.0, 5.0]), np.array([0, 0, 1])).tolist()
+    [-1.0, 1.0, 0.0]
+    """
+    size = array_namespace(x).bincount(labels)
+    return x - (sums(labels, x, len(size)) / size)[labels]
+
+
 def norm(values: Any) -> float:
-    """Euclidean norm. Not `linalg.norm`: BLAS starts threads for it, which costs more than the sum."""
+    """The Euclidean norm."""
+    # Not `linalg.norm`: BLAS starts threads for it, and that takes longer than the sum.
     return float((values * values).sum()) ** 0.5
 
 

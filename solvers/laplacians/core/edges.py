@@ -7,20 +7,29 @@ import numpy as np
 from .arrays import array_namespace
 from .jit import kernel
 
-# Up to so many, array expressions are as quick as a kernel, which would have to be compiled first.
+# Up to this number of edges, array expressions are as quick as a kernel, which would have to be compiled first.
 _FEW_EDGES = 10_000
 
 
-def adjacency(n: int, tail: np.ndarray, head: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """CSR neighbour lists of pairs sorted by (tail, head) with tail < head; see `Pattern.adjacency`."""
-    start = np.zeros(n + 1, dtype=np.int64 if len(tail) >= 2**30 else np.int32)
-    neighbour, pair = np.empty(2 * len(tail), dtype=np.int32), np.empty(2 * len(tail), dtype=np.int32)
-    _adjacency(tail, head, start, neighbour, pair)
-    return start, neighbour, pair
-
-
 def group_edges(n: int, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
-    """Order (n_edges,) int32 that sorts edges by their unordered pair, keeping the order of parallel edges."""
+    """Sort edges by the unordered pair of their ends; parallel edges keep their order.
+
+    Parameters
+    ----------
+    n : int
+        Number of nodes.
+    tail, head : (n_edges,) integers in [0, n)
+
+    Returns
+    -------
+    (n_edges,) int32
+        The edges by number, in sorted order.
+
+    Examples
+    --------
+    >>> group_edges(3, np.array([2, 0, 1]), np.array([1, 1, 0])).tolist()
+    [1, 2, 0]
+    """
     xp = array_namespace(tail)
     if xp is not np or len(tail) <= _FEW_EDGES:
         key = xp.minimum(tail, head).astype(np.int64) * n + xp.maximum(tail, head)
@@ -30,8 +39,69 @@ def group_edges(n: int, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
     return order
 
 
+def neighbour_lists(
+    n: int, tail: np.ndarray, head: np.ndarray, weight: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """List the neighbours of every node in increasing order; every pair is in the lists of both its ends.
+
+    Parameters
+    ----------
+    n : int
+        Number of nodes.
+    tail, head : (n_pairs,) int32
+        Pairs with tail < head, sorted by (tail, head).
+    weight : (n_pairs,) float, optional
+        If given, pairs of weight zero are left out.
+
+    Returns
+    -------
+    start : (n + 1,) int32, or int64 for more than 2³⁰ pairs
+        The list of node i is ``start[i]:start[i+1]`` of the other two arrays.
+    neighbour : (n_entries,) int32
+    entry : (n_entries,) int32 or float32
+        The number of the pair or, if weights are given, its weight in single precision.
+
+    Examples
+    --------
+    >>> tail, head = np.array([0, 1], dtype=np.int32), np.array([1, 2], dtype=np.int32)
+    >>> [a.tolist() for a in neighbour_lists(3, tail, head)]
+    [[0, 1, 3, 4], [1, 0, 2, 1], [0, 0, 1, 1]]
+    """
+    start = np.zeros(n + 1, dtype=np.int64 if len(tail) >= 2**30 else np.int32)
+    _count_neighbours(tail, head, weight, start)
+    neighbour = np.empty(start[-1], dtype=np.int32)
+    entry = np.empty(start[-1], dtype=np.int32 if weight is None else np.float32)
+    _list_neighbours(tail, head, weight, start[:-1].copy(), neighbour, entry)
+    return start, neighbour, entry
+
+
+def with_diagonal(n: int, start: np.ndarray, neighbour: np.ndarray, pair: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Put every node into its own neighbour list, in its sorted place, with n_pairs as the number of the pair."""
+    row = np.repeat(np.arange(n, dtype=np.int32), np.diff(start))
+    diagonal = start[:-1] + np.bincount(row[neighbour < row], minlength=n)
+    column = np.insert(neighbour, diagonal, np.arange(n, dtype=np.int32))
+    return start + np.arange(n + 1, dtype=start.dtype), column, np.insert(pair, diagonal, len(pair) // 2)
+
+
 def connected_labels(n: int, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
-    """(n,) int32 labels of connected components, numbered by their first node (union-find)."""
+    """Label connected components by union-find.
+
+    Parameters
+    ----------
+    n : int
+        Number of nodes.
+    tail, head : (n_edges,) integers in [0, n)
+
+    Returns
+    -------
+    (n,) int32
+        Labels 0, 1, 2, … in the order of the first node of each component.
+
+    Examples
+    --------
+    >>> connected_labels(4, np.array([3]), np.array([1])).tolist()
+    [0, 1, 2, 1]
+    """
     parent = np.arange(n, dtype=np.int32)
     _unite(parent, tail, head)
     _number(parent)
@@ -40,7 +110,10 @@ def connected_labels(n: int, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
 
 @kernel
 def _group_edges(n, tail, head, order):
-    """Two stable counting sorts: by the larger end, then by the smaller."""
+    """Write into `order` what `group_edges` returns, by two stable counting sorts: larger end first, then smaller end.
+
+    Assumes tail and head in [0, n), and `order` as long as they are.
+    """
     m = len(tail)
     half = np.empty(m, dtype=np.int32)
     for by_larger in (True, False):
@@ -60,38 +133,46 @@ def _group_edges(n, tail, head, order):
 
 
 @kernel
-def _adjacency(tail, head, start, neighbour, pair):
-    n, m = len(start) - 1, len(tail)
-    for p in range(m):
-        start[tail[p] + 1] += 1
-        start[head[p] + 1] += 1
-    for i in range(n):
+def _count_neighbours(tail, head, weight, start):
+    """Write into `start`, which is zero on entry, where the list of each node begins.
+
+    Assumes tail and head in [0, len(start) − 1). `weight` is None or has one value per pair.
+    """
+    for p in range(len(tail)):
+        if weight is None or weight[p] > 0:
+            start[tail[p] + 1] += 1
+            start[head[p] + 1] += 1
+    for i in range(len(start) - 1):
         start[i + 1] += start[i]
-    cursor = start[:-1].copy()
-    # Smaller neighbours first, then larger ones: pairs are sorted, so each row comes out sorted.
-    for p in range(m):
-        i = head[p]
-        neighbour[cursor[i]] = tail[p]
-        pair[cursor[i]] = p
-        cursor[i] += 1
-    for p in range(m):
-        i = tail[p]
-        neighbour[cursor[i]] = head[p]
-        pair[cursor[i]] = p
-        cursor[i] += 1
 
 
-def with_diagonal(n: int, start: np.ndarray, neighbour: np.ndarray, pair: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Neighbour lists with the diagonal put in its sorted place; its entries have pair = n_pairs."""
-    row = np.repeat(np.arange(n, dtype=np.int32), np.diff(start))
-    diagonal = start[:-1] + np.bincount(row[neighbour < row], minlength=n)
-    column = np.insert(neighbour, diagonal, np.arange(n, dtype=np.int32))
-    return start + np.arange(n + 1, dtype=start.dtype), column, np.insert(pair, diagonal, len(pair) // 2)
+@kernel
+def _list_neighbours(tail, head, weight, cursor, neighbour, entry):
+    """Write the neighbour lists; `cursor` holds the beginning of each list on entry and its end on exit.
+
+    Assumes pairs sorted by tail and counts from `_count_neighbours`. The smaller neighbours of all nodes are written
+    first and the larger ones after them, so that every list comes out sorted.
+    """
+    for p in range(len(tail)):
+        if weight is None or weight[p] > 0:
+            k = cursor[head[p]]
+            neighbour[k] = tail[p]
+            entry[k] = p if weight is None else weight[p]
+            cursor[head[p]] = k + 1
+    for p in range(len(tail)):
+        if weight is None or weight[p] > 0:
+            k = cursor[tail[p]]
+            neighbour[k] = head[p]
+            entry[k] = p if weight is None else weight[p]
+            cursor[tail[p]] = k + 1
 
 
 @kernel
 def _unite(parent, tail, head):
-    """Union-find: afterwards every root is the least node of its component."""
+    """Join the trees of both ends of every edge; afterwards the root of every tree is its least node.
+
+    Assumes that `parent` holds 0, 1, 2, … on entry and that tail and head are within it.
+    """
     for e in range(len(tail)):
         i, j = tail[e], head[e]
         while parent[i] != i:
@@ -108,7 +189,7 @@ def _unite(parent, tail, head):
 
 @kernel
 def _number(parent):
-    """Replace parents by component numbers in order of first appearance (parent[i] ≤ i)."""
+    """Replace parents by the number of their tree, in the order of first appearance. Assumes parent[i] ≤ i."""
     count = 0
     for i in range(len(parent)):
         if parent[i] == i:

@@ -1,9 +1,10 @@
 """L D Lᵀ factorisation of graph Laplacians whose pattern is known: order and analyse once, refactor many times.
 
-The unknowns are eliminated front by front (`laplacians.fronts`). Nearly all arithmetic is that of dense matrices of some
-hundred rows, in which processors are several times quicker than in lists of indices.
+The unknowns are eliminated front by front (`laplacians.direct.fronts`). Nearly all arithmetic is done in dense matrices of
+up to some hundred rows, where processors are several times quicker than with lists of indices.
 
-Indices are made unsigned in the innermost loops: Numba takes a negative index for one from the end, and asks each time.
+Indices are made unsigned in the innermost loops: a negative index counts from the end, and Numba tests for that every time
+unless the type of the index rules it out.
 """
 
 from __future__ import annotations
@@ -13,21 +14,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.jit import kernel, prange
-from ..system import Pattern
-from .fronts import Analysis
+from ..pattern import Pattern
+from .analysis import Analysis, analyse
 
 
 @dataclass(frozen=True)
 class Factor:
-    """A numeric factorisation P(L + ground)Pᵀ = (I + N) D (I + N)ᵀ.
+    """A numeric factorisation P(L + ground)Pᵀ = (I + N) D (I + N)ᵀ, where P is the order of elimination.
 
     Attributes
     ----------
     analysis : Analysis
-    values : (nnz,) float64
-        N, column by column.
+    values : (n_nonzeros,) float64
+        The strictly lower triangular N, column by column.
     pivots : (n,) float64
-        D.
+        The diagonal D.
     """
 
     analysis: Analysis
@@ -35,20 +36,26 @@ class Factor:
     pivots: np.ndarray
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
+        """The solution x of (L + ground) x = rhs, as a new (n,) float64 array."""
         x, a = np.empty(len(rhs)), self.analysis
         _solve(a.order, a.start, a.rows, self.values, self.pivots, rhs, np.empty(len(rhs)), x)
         return x
 
 
-def analyse(pattern: Pattern) -> Analysis:
-    """Order a pattern and find where its factor is non-zero; kept in the pattern's memo."""
-    if "cholesky" not in pattern.memo:
-        pattern.memo["cholesky"] = Analysis.from_pattern(pattern)
-    return pattern.memo["cholesky"]
-
-
 def factorise(pattern: Pattern, weight: np.ndarray, ground: np.ndarray) -> Factor:
-    """Factor of the Laplacian with `ground` (n,) ≥ 0 added to its diagonal; it must be positive definite."""
+    """Factorise a Laplacian with something added to its diagonal.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    weight : (n_pairs,) float64, ≥ 0
+    ground : (n,) float64, ≥ 0
+        It is added to the diagonal and must make the matrix positive definite; see `LaplacianSystem.ground`.
+
+    Returns
+    -------
+    Factor
+    """
     a = analyse(pattern)
     values, pivots = np.empty(a.n_nonzeros), np.empty(pattern.n)
     diagonal = np.bincount(pattern.tail, weight, pattern.n) + np.bincount(pattern.head, weight, pattern.n) + ground
@@ -61,15 +68,18 @@ def factorise(pattern: Pattern, weight: np.ndarray, ground: np.ndarray) -> Facto
     return Factor(a, values, pivots)
 
 
-@kernel(fastmath=True)
+@kernel  # without fastmath: the order of operations would depend on whether the code is compiled or loaded from disk
 def _eliminate(matrix, m, n_columns):
-    """Partial factorisation in place of the upper triangle of an (m, m) matrix, row after row: four pivots at a time."""
+    """Eliminate the first `n_columns` rows of an (m, m) matrix in place, four pivots at a time.
+
+    Assumes at least m² values, row after row, of which the upper triangle is read and written.
+    """
     k = 0
     while k < n_columns:
         n_pivots = min(4, n_columns - k)
         for p in range(k, k + n_pivots):
             inverse = 1.0 / matrix[p * m + p]
-            # The rest of this block, or, if it is not a full one, all rows that follow.
+            # Update the rest of this block of four or, if the block is not full, all rows that follow.
             for i in range(p + 1, k + 4 if n_pivots == 4 else m):
                 factor = matrix[p * m + i] * inverse
                 for j in range(i, m):
@@ -97,7 +107,11 @@ def _factor_fronts(
     todo, weight, diagonal, front, start, first, after, offset, entry_start, entry_at, entry_pair, taken_start, taken_at,
     matrix, updates, values, pivots,
 ):  # fmt: skip
-    """Fill, eliminate and store the fronts `todo`; `matrix` is working memory."""
+    """Fill, eliminate and store the fronts `todo`, in that order. Writes `updates`, `values` and `pivots`.
+
+    Assumes the fields of an `Analysis`, `diagonal` in the order of elimination, and that the updates which these fronts
+    take have been written. `matrix` is working memory, large enough for the largest of these fronts.
+    """
     for s in todo:
         begin, n_columns = front[s], front[s + 1] - front[s]
         m = start[begin + 1] - start[begin] + 1
@@ -136,6 +150,11 @@ def _factorise(
     schedule, part, weight, diagonal, front, start, first, after, offset, entry_start, entry_at, entry_pair, taken_start,
     taken_at, room, matrix, updates, values, pivots,
 ):  # fmt: skip
+    """Factorise all fronts: the independent parts at the same time, then those that depend on several parts.
+
+    Writes `updates`, `values` and `pivots`. Assumes the fields of an `Analysis`, and that part i has the working memory
+    ``matrix[room[i]:room[i+1]]``.
+    """
     n_parts = len(part) - 2
     for i in prange(n_parts):
         _factor_fronts(
@@ -150,6 +169,7 @@ def _factorise(
 
 @kernel
 def _solve(order, start, rows, values, pivots, rhs, y, x):
+    """Write x by forward and backward substitution. Assumes a factor; `y` is working memory of length n."""
     n = len(order)
     for k in range(n):
         y[k] = rhs[order[k]]

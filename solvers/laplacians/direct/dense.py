@@ -1,4 +1,4 @@
-"""Cholesky factorisation of small Laplacians by LAPACK: quicker than a sparse one, and there is nothing to compile."""
+"""Cholesky factorisation of small Laplacians by LAPACK: quicker than a sparse one, and nothing has to be compiled."""
 
 from __future__ import annotations
 
@@ -11,13 +11,19 @@ from ..system import LaplacianSystem
 
 @dataclass(frozen=True)
 class DenseFactor:
-    """The Cholesky factor of a Laplacian with its `ground` added, as LAPACK's potrf leaves it."""
+    """The Cholesky factor of a Laplacian with its `ground` added.
+
+    Attributes
+    ----------
+    lower : (n, n) float64
+        The factor in the lower triangle, as LAPACK's potrf leaves it.
+    """
 
     lower: np.ndarray
 
     @classmethod
     def from_system(cls, system: LaplacianSystem) -> DenseFactor | None:
-        """None if, in double precision, the matrix is not positive definite."""
+        """Factorise a system; None if in double precision its matrix is not positive definite."""
         from scipy.linalg.lapack import dpotrf
 
         tail, head = system.pattern.tail, system.pattern.head
@@ -28,6 +34,7 @@ class DenseFactor:
         return None if failed else cls(lower)
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
+        """The solution x of (L + ground) x = rhs, as a new array."""
         from scipy.linalg.lapack import dpotrs
 
         return dpotrs(self.lower, rhs, lower=1)[0]

@@ -1,4 +1,4 @@
-"""What a pattern alone determines of its factorisation: order of elimination, pattern of L, fronts and who works on them.
+"""Fronts: the small dense matrices in which a factorisation does its work, and where each entry of them comes from.
 
 Consecutive unknowns whose columns of L have the same pattern are eliminated together, as a *front*: a small dense matrix
 that holds their columns, the entries of the system in them, and what earlier fronts have left to subtract. Each front
@@ -7,104 +7,32 @@ passes on what is left of it, its *update*, to the front of the first unknown in
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..core.jit import kernel
-from ..system import Pattern
-from .ordering import minimum_degree
+from ..pattern import Pattern
 
-_PARTS = 4  # into which independent fronts are sorted; fixed, so that results do not depend on the number of threads
+# Independent fronts are dealt out to this number of parts. It is fixed, so that results do not depend on the threads.
+_PARTS = 4
 
 
-@dataclass(frozen=True)
-class Analysis:
-    """The pattern of a factor L and the fronts that compute it.
+def fronts_of_tree(parent: np.ndarray, count: np.ndarray) -> tuple[Any, ...]:
+    """Find the fronts of a postordered elimination tree, which part each belongs to, and where updates are put.
 
-    Attributes
+    Parameters
     ----------
-    order : (n,) int32
-        Unknowns in the order of elimination.
-    start : (n + 1,) int64
-        Columns of L: rows start[j]:start[j+1] of `rows`, increasing.
-    rows : (nnz,) int32
-    front : (n_fronts + 1,) int32
-        Front s eliminates the columns front[s]:front[s+1]; its rows are these and the rows of its first column.
-    first, after : (n_fronts,) int32
-        First of the fronts whose updates a front takes, and the next one that the same front takes; −1 at the end.
-    offset : (n_fronts,) int64
-        Where the update of each front is put; the upper triangle, row by row.
-    schedule, part : (n_fronts,) int32, (n_parts + 2,) int64
-        Fronts sorted into parts that do not depend on each other, schedule[part[i]:part[i+1]], and last those that
-        depend on several parts.
-    room : (n_parts + 1,) int64
-        Rows of the largest front of each part.
-    n_updates : int
-        Room for all updates that exist at a time.
-    entry_start, entry_at, entry_pair : CSR
-        For each front, where in its matrix, counted row by row, the entries of the system belong, and their pairs.
-    taken_start, taken_at : CSR
-        For each front, which rows of the front that takes its update those of the update are.
+    parent : (n,) int32
+        Parent of each place in the tree; −1 for a root.
+    count : (n,) int64
+        Number of non-zeros of each column of L, without its diagonal.
+
+    Returns
+    -------
+    front, first, after, offset, schedule, part, room, n_updates
+        The fields of `Analysis` with these names.
     """
-
-    order: np.ndarray
-    start: np.ndarray
-    rows: np.ndarray
-    front: np.ndarray
-    first: np.ndarray
-    after: np.ndarray
-    offset: np.ndarray
-    schedule: np.ndarray
-    part: np.ndarray
-    room: np.ndarray
-    n_updates: int
-    entry_start: np.ndarray
-    entry_at: np.ndarray
-    entry_pair: np.ndarray
-    taken_start: np.ndarray
-    taken_at: np.ndarray
-
-    @classmethod
-    def from_pattern(cls, pattern: Pattern) -> Analysis:
-        n = pattern.n
-        *neighbours, pair = pattern.adjacency
-        order = minimum_degree(*neighbours)
-        place, parent, count = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32), np.zeros(n, dtype=np.int64)
-        seen, spare = np.empty(n, dtype=np.int32), np.empty((3, n), dtype=np.int32)
-        place[order] = np.arange(n, dtype=np.int32)
-        _elimination_tree(*neighbours, order, place, seen, parent, count)
-        # An order in which every subtree is consecutive has the same fill, and fronts are ranges of columns in it.
-        later = np.empty(n, dtype=np.int32)
-        _postorder(parent, count, spare, later)
-        order, count = order[later], count[later]
-        place[order] = np.arange(n, dtype=np.int32)
-        new = np.empty(n, dtype=np.int32)
-        new[later] = np.arange(n, dtype=np.int32)
-        parent = np.where(parent[later] >= 0, new[parent[later]], np.int32(-1))
-        start = np.concatenate([[0], np.cumsum(count)])
-        rows = np.empty(start[-1], dtype=np.int32)
-        _list_rows(*neighbours, order, place, seen, parent, start[:-1].copy(), rows)
-        shared = front, first, after, *_ = _fronts(parent, count)
-        entry_start, taken_start = np.zeros(len(front), dtype=np.int64), np.zeros(len(front), dtype=np.int64)
-        np.cumsum(count[front[1:] - 1], out=taken_start[1:])
-        entry_at, entry_pair = np.empty(pattern.n_pairs, dtype=np.int32), np.empty(pattern.n_pairs, dtype=np.int32)
-        taken_at = np.empty(taken_start[-1], dtype=np.int32)
-        _relate(
-            *neighbours, pair, order, place, start, rows, front, first, after, seen,
-            entry_start, entry_at, entry_pair, taken_start, taken_at,
-        )  # fmt: skip
-        fields = (order, start, rows, *shared, entry_start, entry_at, entry_pair, taken_start, taken_at)
-        return cls(*fields)
-
-    @property
-    def n_nonzeros(self) -> int:
-        return len(self.rows)
-
-
-def _fronts(parent: np.ndarray, count: np.ndarray) -> tuple[Any, ...]:
-    """The fronts of a postordered elimination tree, who works on each, and where updates are put."""
     n = len(parent)
     joined = np.zeros(n, dtype=bool)  # to the column before
     joined[1:] = (parent[:-1] == np.arange(1, n)) & (count[:-1] == count[1:] + 1)
@@ -126,83 +54,46 @@ def _fronts(parent: np.ndarray, count: np.ndarray) -> tuple[Any, ...]:
     return front, first, after, offset, schedule, part, room, int(height.sum())
 
 
-@kernel
-def _elimination_tree(start, neighbour, order, place, seen, parent, count):
-    """Parent of each place in the elimination tree (−1: none), and how many non-zeros its column of L has."""
-    for k in range(len(order)):
-        parent[k] = -1
-        seen[k] = k
-        i = order[k]
-        for e in range(start[i], start[i + 1]):
-            j = place[neighbour[e]]
-            if j < k:
-                while seen[j] != k:
-                    if parent[j] == -1:
-                        parent[j] = k
-                    seen[j] = k
-                    count[j] += 1
-                    j = parent[j]
+def entries_of_fronts(
+    pattern: Pattern, order: np.ndarray, start: np.ndarray, rows: np.ndarray, front: np.ndarray, first: np.ndarray,
+    after: np.ndarray,
+) -> tuple[np.ndarray, ...]:  # fmt: skip
+    """Find where in the matrix of each front the entries of the system and the updates of other fronts belong.
 
+    Parameters
+    ----------
+    pattern : Pattern
+    order, start, rows
+        From `factor_pattern`.
+    front, first, after
+        From `fronts_of_tree`.
 
-@kernel
-def _postorder(parent, count, spare, out):
-    """Children before parents, subtree after subtree; of siblings the one with most non-zeros last.
-
-    That one, if any, can share a front with its parent, and then comes right before it.
+    Returns
+    -------
+    entry_start, entry_at, entry_pair, taken_start, taken_at
+        The fields of `Analysis` with these names.
     """
-    n = len(parent)
-    first, after, heavy = spare[0], spare[1], spare[2]
-    for j in range(n):
-        first[j] = -1
-        heavy[j] = -1
-    for j in range(n):
-        p = parent[j]
-        if p >= 0 and (heavy[p] < 0 or count[j] >= count[heavy[p]]):
-            heavy[p] = j
-    for p in range(n):
-        if heavy[p] >= 0:
-            first[p] = heavy[p]
-            after[heavy[p]] = -1
-    for j in range(n - 1, -1, -1):
-        p = parent[j]
-        if p >= 0 and heavy[p] != j:
-            after[j] = first[p]
-            first[p] = j
-    k = 0
-    for root in range(n):
-        if parent[root] >= 0:
-            continue
-        j = root
-        while j >= 0:
-            if first[j] >= 0:
-                child = first[j]
-                first[j] = after[child]
-                j = child
-            else:
-                out[k] = j
-                k += 1
-                j = parent[j]
-
-
-@kernel
-def _list_rows(start, neighbour, order, place, seen, parent, cursor, rows):
-    """Rows of each column of L; `cursor` is where each column begins."""
-    for k in range(len(order)):
-        seen[k] = k
-        i = order[k]
-        for e in range(start[i], start[i + 1]):
-            j = place[neighbour[e]]
-            if j < k:
-                while seen[j] != k:
-                    seen[j] = k
-                    rows[cursor[j]] = k
-                    cursor[j] += 1
-                    j = parent[j]
+    n, n_pairs, count = pattern.n, pattern.n_pairs, np.diff(start)
+    place, local = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
+    place[order] = np.arange(n, dtype=np.int32)
+    entry_start, taken_start = np.zeros(len(front), dtype=np.int64), np.zeros(len(front), dtype=np.int64)
+    np.cumsum(count[front[1:] - 1], out=taken_start[1:])
+    entry_at, entry_pair = np.empty(n_pairs, dtype=np.int32), np.empty(n_pairs, dtype=np.int32)
+    taken_at = np.empty(taken_start[-1], dtype=np.int32)
+    _relate(
+        *pattern.adjacency, order, place, start, rows, front, first, after, local,
+        entry_start, entry_at, entry_pair, taken_start, taken_at,
+    )  # fmt: skip
+    return entry_start, entry_at, entry_pair, taken_start, taken_at
 
 
 @kernel
 def _share_out(above, work, owner, load, limit):
-    """Deal out subtrees of no more work than `limit`, each to the part that has least so far; `work` is added up."""
+    """Write the owner of each front: subtrees of at most `limit` work go to the part that has the least work so far.
+
+    Assumes a postordered tree, `owner` filled with the number of parts, and `load` of that length filled with zeros. On
+    exit `work` holds the work of each subtree.
+    """
     n = len(above)
     for s in range(n):
         if above[s] >= 0:
@@ -221,9 +112,12 @@ def _share_out(above, work, owner, load, limit):
 
 @kernel
 def _stack(above, owner, size, first, after, offset, region, top, height):
-    """Where updates are put: on the stack of their part, but for those that another part takes, which stay.
+    """Write where updates are put, and the lists of the fronts that each front takes updates from.
 
-    `region` is the number of the part, and one more than the last for what stays; offsets are within a region.
+    An update lies on the stack of its part until it is taken; one that another part takes lies in a region of its own,
+    the last one, and stays. `region` holds the owner of each front on entry, and `offset` is counted within a region.
+    `height` receives the largest extent of each region. Assumes a postordered tree, `first` and `after` filled with −1,
+    and `top` and `height` filled with zeros.
     """
     for s in range(len(above)):
         c = first[s]
@@ -247,7 +141,11 @@ def _relate(
     near_start, neighbour, pair, order, place, start, rows, front, first, after, local,
     entry_start, entry_at, entry_pair, taken_start, taken_at,
 ):  # fmt: skip
-    """What goes where in each front: entries of the system, and updates; `local` is working memory."""
+    """Write where in each front the entries of the system (`entry_…`) and the updates it takes (`taken_…`) belong.
+
+    Assumes neighbour lists with the pair of each entry, `place` the inverse of `order`, the pattern of L in `start` and
+    `rows`, fronts from `fronts_of_tree`, and `entry_start` zero on entry. `local` is working memory.
+    """
     n_entries = 0
     for s in range(len(first)):
         begin, end = front[s], front[s + 1]

@@ -13,7 +13,24 @@ from ..core.jit import kernel
 
 
 def minimum_degree(start: np.ndarray, neighbour: np.ndarray) -> np.ndarray:
-    """(n,) int32: unknowns in the order of elimination, for the graph with the given neighbour lists (no diagonal)."""
+    """Order the unknowns of a graph so that elimination adds few non-zeros.
+
+    Parameters
+    ----------
+    start : (n + 1,) int32 or int64
+    neighbour : (n_entries,) int32
+        Neighbour lists without the diagonal: ``neighbour[start[i]:start[i+1]]``, every edge in the lists of both its ends.
+
+    Returns
+    -------
+    (n,) int32
+        The unknowns in the order of elimination.
+
+    Examples
+    --------
+    >>> minimum_degree(np.array([0, 2, 3, 4], dtype=np.int32), np.array([1, 2, 0, 0], dtype=np.int32)).tolist()
+    [1, 0, 2]
+    """
     n = len(start) - 1
     order = np.empty(n, dtype=np.int32)
     zeros, none = np.zeros((4, n), dtype=np.int32), np.full((4, n + 1), -1, dtype=np.int32)
@@ -23,17 +40,16 @@ def minimum_degree(start: np.ndarray, neighbour: np.ndarray) -> np.ndarray:
 
 @kernel
 def _minimum_degree(start, lists, order, zeros, none, longs):
-    """`lists` is overwritten: the list of an unknown holds its elements first, then the unknowns still joined directly.
+    """Write the order of elimination. Overwrites `lists`, in which an unknown has its elements first, then its neighbours.
 
-    `zeros`, `none` and `longs` are working memory; arrays made in here would take longer to compile.
+    Assumes lists in which every edge appears twice. `zeros`, `none` and `longs` are working memory, filled as their names
+    say (`none` with −1, `longs` with 0); arrays made inside the kernel would take longer to compile.
     """
     n = len(order)
     n_elements, n_members, gone, absorbed = zeros[0], zeros[1], zeros[2], zeros[3]
-    first, after, before, mark = none[0], none[1], none[2], none[3]  # doubly linked lists of each degree; marks
-    member_start, outside = (
-        longs[0],
-        longs[1],
-    )  # outside: tag + how many of an element's unknowns the new one leaves out
+    first, after, before, mark = none[0], none[1], none[2], none[3]  # doubly linked lists of each degree, and marks
+    # outside[e] is the tag plus the number of unknowns of element e that the new element does not contain.
+    member_start, outside = longs[0], longs[1]
     n_joined = np.empty(n, dtype=np.int32)
     degree = np.empty(n, dtype=np.int32)
     members = np.empty(max(1, len(lists)), dtype=np.int32)
@@ -121,7 +137,7 @@ def _minimum_degree(start, lists, order, zeros, none, longs):
             from_joined = start[i] + n_elements[i]
             kept_elements = write - start[i]
             displaced = -1
-            # p itself goes after the elements; what stood there is written at the end of the list instead.
+            # p itself is put after the elements, and the neighbour that stood there goes to the end of the list.
             for q in range(from_joined, last):
                 j = lists[q]
                 if not gone[j] and mark[j] != p:

@@ -1,4 +1,4 @@
-"""Weighted graphs as neighbour lists in single precision, and the products that multigrid makes with them."""
+"""Weighted graphs as neighbour lists in single precision: what multigrid works on, and its largest memory."""
 
 from __future__ import annotations
 
@@ -6,25 +6,30 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..core.edges import neighbour_lists
 from ..core.jit import kernel, prange
-
-# Entries of neighbour lists or of vectors. To wake a thread that sleeps takes a quarter of a millisecond on a busy machine,
-# in which so many entries can be worked through twice; and the coarser levels are visited often.
-PARALLEL_FROM = 2**17
-N_BLOCKS = 64  # sums are made in so many parts, whatever the number of threads, so that it does not change them
+from .vectors import N_BLOCKS, PARALLEL_FROM
 
 
-@dataclass(frozen=True)
-class Lists:
-    """A weighted graph as sorted neighbour lists, every edge in the lists of both its ends.
+@dataclass(frozen=True, eq=False)
+class NeighbourLists:
+    """A weighted graph in which every edge is in the lists of both its ends; the lists are sorted.
 
     Attributes
     ----------
     start : (n + 1,) int32 or int64
+        The list of node i is ``start[i]:start[i+1]`` of the next two arrays.
     neighbour : (n_entries,) int32
-    weight : (n_entries,) float32
+    weight : (n_entries,) float32, > 0
     inverse : (n,) float32
-        One over the sum of each list's weights; 0 for an empty list.
+        One over the sum of the weights of each list, or 0 for an empty list.
+
+    Examples
+    --------
+    >>> tail, head = np.array([0, 1], dtype=np.int32), np.array([1, 2], dtype=np.int32)
+    >>> graph = NeighbourLists.from_edges(3, tail, head, np.array([1.0, 4.0]))
+    >>> graph.neighbour.tolist(), graph.weight.tolist()
+    ([1, 0, 2, 1], [1.0, 1.0, 4.0, 4.0])
     """
 
     start: np.ndarray
@@ -33,63 +38,50 @@ class Lists:
     inverse: np.ndarray
 
     @classmethod
-    def from_edges(cls, n: int, tail: np.ndarray, head: np.ndarray, weight: np.ndarray) -> Lists:
-        """From edges sorted by (tail, head) with tail < head; those of weight zero are left out."""
-        start = np.zeros(n + 1, dtype=np.int64 if len(tail) >= 2**30 else np.int32)
-        _count_entries(tail, head, weight, start)
-        neighbour, value = np.empty(start[-1], dtype=np.int32), np.empty(start[-1], dtype=np.float32)
+    def from_edges(cls, n: int, tail: np.ndarray, head: np.ndarray, weight: np.ndarray) -> NeighbourLists:
+        """Copy edges into lists. No reference to the arguments is kept, so the caller may free them.
+
+        Parameters
+        ----------
+        n : int
+            Number of nodes.
+        tail, head : (n_edges,) int32
+            Ends of the edges, tail < head, sorted by (tail, head).
+        weight : (n_edges,) float32 or float64, ≥ 0
+            Edges of weight zero are left out. Weights are rounded to single precision.
+
+        Returns
+        -------
+        NeighbourLists
+        """
+        start, neighbour, value = neighbour_lists(n, tail, head, weight)
         inverse = np.empty(n, dtype=np.float32)
-        _list_entries(tail, head, weight, start, neighbour, value, inverse)
+        _invert_sums(start, value, inverse)
         return cls(start, neighbour, value, inverse)
 
     @property
     def n(self) -> int:
+        """Number of nodes."""
         return len(self.inverse)
 
     @property
     def fields(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The four arrays, in the order in which kernels take them."""
         return self.start, self.neighbour, self.weight, self.inverse
 
     def apply(self, x: np.ndarray, out: np.ndarray) -> float:
-        """out = L x; returns x·L x."""
+        """Write L x into `out` and return x·L x, where L is the Laplacian of this graph."""
         part = np.zeros(N_BLOCKS)
-        apply_lists(self.start, self.neighbour, self.weight, x, out, part)
+        _apply(self.start, self.neighbour, self.weight, x, out, part)
         return float(part.sum())
 
 
-def dot(x: np.ndarray, y: np.ndarray) -> float:
-    """x·y in double precision, summed over fixed blocks."""
-    part = np.zeros(N_BLOCKS)
-    _dot(x, y, part)
-    return float(part.sum())
-
-
 @kernel
-def _count_entries(tail, head, weight, start):
-    for e in range(len(tail)):
-        if weight[e] > 0:
-            start[tail[e] + 1] += 1
-            start[head[e] + 1] += 1
-    for i in range(len(start) - 1):
-        start[i + 1] += start[i]
+def _invert_sums(start, value, inverse):
+    """Write one over the sum of each list of values into `inverse`, 0 for an empty list.
 
-
-@kernel
-def _list_entries(tail, head, weight, start, neighbour, value, inverse):
-    """Edges are sorted by tail, so the smaller neighbours of a row come first: its larger ones are written after."""
-    cursor = start[:-1].copy()
-    for e in range(len(tail)):
-        if weight[e] > 0:
-            i = head[e]
-            neighbour[cursor[i]] = tail[e]
-            value[cursor[i]] = weight[e]
-            cursor[i] += 1
-    for e in range(len(tail)):
-        if weight[e] > 0:
-            i = tail[e]
-            neighbour[cursor[i]] = head[e]
-            value[cursor[i]] = weight[e]
-            cursor[i] += 1
+    Assumes ``start`` of length len(inverse) + 1 that ends at len(value).
+    """
     for i in range(len(inverse)):
         total = 0.0
         for k in range(start[i], start[i + 1]):
@@ -98,8 +90,11 @@ def _list_entries(tail, head, weight, start, neighbour, value, inverse):
 
 
 @kernel(parallel=True, parallel_from=PARALLEL_FROM)
-def apply_lists(start, neighbour, weight, x, out, part):
-    """out = L x, with differences, so that constants vanish exactly; part: x·L x over each of some blocks."""
+def _apply(start, neighbour, weight, x, out, part):
+    """Write out = L x, and x·L x of each block into `part`. Assumes neighbours within x, and `out` as long as x.
+
+    Products are made with differences of x, so that constants vanish exactly.
+    """
     n, n_blocks = len(x), len(part)
     for b in prange(n_blocks):
         s = 0.0
@@ -109,14 +104,4 @@ def apply_lists(start, neighbour, weight, x, out, part):
                 total += weight[k] * (x[i] - x[neighbour[k]])
             out[i] = total
             s += total * x[i]
-        part[b] = s
-
-
-@kernel(parallel=True, parallel_from=PARALLEL_FROM)
-def _dot(x, y, part):
-    n, n_blocks = len(x), len(part)
-    for b in prange(n_blocks):
-        s = 0.0
-        for i in range(b * n // n_blocks, (b + 1) * n // n_blocks):
-            s += x[i] * y[i]
         part[b] = s

@@ -1,0 +1,178 @@
+"""Contraction of a weighted graph: groups of strongly joined nodes become the nodes of a smaller graph.
+
+Nodes are processed in fixed blocks, and no group straddles two blocks. So blocks can be processed at the same time, and
+the number of threads does not change the result.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..core.jit import kernel, prange
+from .lists import NeighbourLists
+from .vectors import PARALLEL_FROM
+
+_GROUP = 4  # the most nodes that are contracted into one
+
+
+def block_size(n: int) -> int:
+    """Number of consecutive nodes that one task works on: large blocks smooth better, but every core needs several."""
+    return max(8192, -(-n // 64))
+
+
+def grouped(graph: NeighbourLists) -> tuple[np.ndarray, np.ndarray]:
+    """Group nodes with their strongest neighbours.
+
+    Parameters
+    ----------
+    graph : NeighbourLists
+
+    Returns
+    -------
+    group : (n,) int32
+        The group of each node; −1 for a node without neighbours.
+    block_start : (n_blocks + 1,) int32
+        The first group of each block of nodes; the last entry is the number of groups.
+    """
+    group, block = np.empty(graph.n, dtype=np.int32), block_size(graph.n)
+    block_start = np.zeros(-(-graph.n // block) + 1, dtype=np.int32)
+    _aggregate(graph.start, graph.neighbour, graph.weight, group, block_start, block, _GROUP)
+    return group, block_start
+
+
+def contracted(graph: NeighbourLists, group: np.ndarray, block_start: np.ndarray) -> NeighbourLists:
+    """The graph whose nodes are the groups from `grouped`; weights between two groups are added up."""
+    n_groups, block = int(block_start[-1]), block_size(graph.n)
+    columns, values = np.empty_like(graph.neighbour), np.empty_like(graph.weight)
+    start = np.zeros(n_groups + 1, dtype=graph.start.dtype)
+    inverse = np.empty(n_groups, dtype=np.float32)
+    _gather(graph.start, graph.neighbour, graph.weight, group, block_start, columns, values, start, inverse, block)
+    count = start[1:].copy()
+    np.cumsum(count, out=start[1:])
+    neighbour, weight = np.empty(start[-1], dtype=np.int32), np.empty(start[-1], dtype=np.float32)
+    _pack(graph.start, block_start, columns, values, count, start, neighbour, weight, block)
+    return NeighbourLists(start, neighbour, weight, inverse)
+
+
+@kernel(parallel=True, parallel_from=PARALLEL_FROM)
+def _aggregate(start, neighbour, weight, group, block_start, block, size):
+    """Write into `group` and `block_start` what `grouped` returns; groups have at most `size` nodes.
+
+    Assumes ``block_start`` of one entry more than there are blocks of `block` nodes, its first entry zero.
+    """
+    n = len(group)
+    for b in prange(len(block_start) - 1):
+        lo, hi = b * block, min(n, (b + 1) * block)
+        room = np.empty(hi - lo, dtype=np.int8)
+        inside = np.empty(hi - lo, dtype=np.float32)
+        count = 0
+        for i in range(lo, hi):
+            group[i] = -1
+            inside[i - lo] = 0
+        for i in range(lo, hi):
+            if group[i] >= 0 or start[i] == start[i + 1]:
+                continue
+            best, partner = np.float32(0), -1
+            strongest, host = np.float32(0), -1
+            for k in range(start[i], start[i + 1]):
+                j = neighbour[k]
+                if lo <= j < hi:
+                    if group[j] < 0:
+                        inside[j - lo] = weight[k]
+                        if weight[k] > best:
+                            best, partner = weight[k], j
+                    elif room[group[j]] > 0 and weight[k] > strongest:
+                        strongest, host = weight[k], group[j]
+            if partner < 0 and host >= 0:
+                group[i] = host
+                room[host] -= 1
+                continue
+            group[i] = count
+            room[count] = size - 1
+            # Of the free neighbours of i take the one that is joined most strongly to the group so far; this makes
+            # groups compact.
+            while partner >= 0:
+                group[partner] = count
+                room[count] -= 1
+                if room[count] == 0:
+                    break
+                for k in range(start[partner], start[partner + 1]):
+                    j = neighbour[k]
+                    if lo <= j < hi and group[j] < 0 and inside[j - lo] > 0:
+                        inside[j - lo] += weight[k]
+                best, partner = np.float32(0), -1
+                for k in range(start[i], start[i + 1]):
+                    j = neighbour[k]
+                    if lo <= j < hi and group[j] < 0 and inside[j - lo] > best:
+                        best, partner = inside[j - lo], j
+            for k in range(start[i], start[i + 1]):
+                j = neighbour[k]
+                if lo <= j < hi:
+                    inside[j - lo] = 0
+            count += 1
+        block_start[b + 1] = count
+    for b in range(len(block_start) - 1):
+        block_start[b + 1] += block_start[b]
+    for b in prange(len(block_start) - 1):
+        for i in range(b * block, min(n, (b + 1) * block)):
+            if group[i] >= 0:
+                group[i] += block_start[b]
+
+
+@kernel(parallel=True, parallel_from=PARALLEL_FROM)
+def _gather(start, neighbour, weight, group, block_start, columns, values, count, inverse, block):
+    """Write the sorted neighbour lists of the contracted graph, loosely packed; `_pack` moves them to their place.
+
+    The lists of the groups of a block follow each other in `columns` and `values`, from where the lists of its nodes begin
+    in `neighbour`; together they are never longer than those. count[g + 1] receives the length of the list of group g,
+    and `inverse` one over the sum of its weights. Assumes groups from `_aggregate`.
+    """
+    n = len(group)
+    for b in prange(len(block_start) - 1):
+        lo, hi, first = b * block, min(n, (b + 1) * block), block_start[b]
+        n_own = block_start[b + 1] - first
+        head = np.empty(n_own, dtype=np.int32)  # members of a group as a linked list
+        for g in range(n_own):
+            head[g] = -1
+        after = np.empty(hi - lo, dtype=np.int32)
+        for i in range(hi - 1, lo - 1, -1):
+            if group[i] >= 0:
+                after[i - lo] = head[group[i] - first]
+                head[group[i] - first] = i
+        at = start[lo]
+        for g in range(n_own):
+            begin, total = at, np.float32(0)
+            i = head[g]
+            while i >= 0:
+                for k in range(start[i], start[i + 1]):
+                    other = group[neighbour[k]]
+                    if other == first + g:
+                        continue
+                    total += weight[k]
+                    place = at
+                    while place > begin and columns[place - 1] > other:
+                        place -= 1
+                    if place > begin and columns[place - 1] == other:
+                        values[place - 1] += weight[k]
+                        continue
+                    for later in range(at, place, -1):
+                        columns[later] = columns[later - 1]
+                        values[later] = values[later - 1]
+                    columns[place] = other
+                    values[place] = weight[k]
+                    at += 1
+                i = after[i - lo]
+            count[first + g + 1] = at - begin
+            inverse[first + g] = np.float32(1) / total if total > 0 else np.float32(0)
+
+
+@kernel(parallel=True, parallel_from=PARALLEL_FROM)
+def _pack(fine_start, block_start, columns, values, count, start, neighbour, weight, block):
+    """Write `neighbour` and `weight`: the lists of `_gather`, moved to where `start` says. Assumes its counts."""
+    for b in prange(len(block_start) - 1):
+        at = fine_start[b * block]
+        for g in range(block_start[b], block_start[b + 1]):
+            for k in range(count[g]):
+                neighbour[start[g] + k] = columns[at]
+                weight[start[g] + k] = values[at]
+                at += 1

@@ -1,0 +1,104 @@
+"""Gauss-Seidel sweeps over a weighted graph, fused with what a multigrid cycle does before and after them.
+
+Rows are processed in fixed blocks, and a sweep sees the other blocks as they were before it. So blocks can be processed at
+the same time, and the number of threads does not change the result.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..core.jit import kernel, prange
+from .contraction import block_size
+from .lists import NeighbourLists
+from .vectors import PARALLEL_FROM
+
+
+def smooth_and_restrict(
+    graph: NeighbourLists, r: np.ndarray, group: np.ndarray, n_groups: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """One forward Gauss-Seidel sweep for L z = r from zero, and the sums of its residual over groups.
+
+    Parameters
+    ----------
+    graph : NeighbourLists
+    r : (n,) float32
+    group : (n,) int32
+        The group of each unknown; −1 if it has none.
+    n_groups : int
+
+    Returns
+    -------
+    z : (n,) float32
+    coarse : (n_groups,) float32
+        r − L z added up over the groups.
+    """
+    z, coarse = np.empty(graph.n, dtype=np.float32), np.zeros(n_groups, dtype=np.float32)
+    _smooth_and_restrict(*graph.fields, r, group, z, coarse, block_size(graph.n))
+    return z, coarse
+
+
+def correct_and_smooth(
+    graph: NeighbourLists, r: np.ndarray, group: np.ndarray, correction: np.ndarray, z: np.ndarray
+) -> None:
+    """Add to z, in place, the correction of each group, and then make one backward Gauss-Seidel sweep for L z = r."""
+    _correct_and_smooth(*graph.fields, r, group, correction, z, block_size(graph.n))
+
+
+@kernel(parallel=True, parallel_from=PARALLEL_FROM)
+def _smooth_and_restrict(start, neighbour, weight, inverse, r, group, z, coarse, block):
+    """Write z by one Gauss-Seidel sweep from zero, and add its residual r − L z to `coarse`, which is zero on entry.
+
+    After the sweep the equation of a row holds except for the neighbours whose z was not known yet when the row was
+    processed: those that come after it, and those in earlier blocks. Assumes sorted lists, groups that do not straddle
+    blocks, and blocks of `block` rows.
+    """
+    n = len(z)
+    n_blocks = (n + block - 1) // block
+    for b in prange(n_blocks):
+        lo, hi = b * block, min(n, (b + 1) * block)
+        for i in range(lo, hi):
+            total = r[i]
+            k, end = start[i], start[i + 1]
+            while k < end and neighbour[k] < i:
+                if neighbour[k] >= lo:
+                    total += weight[k] * z[neighbour[k]]
+                k += 1
+            z[i] = total * inverse[i]
+    for b in prange(n_blocks):
+        lo, hi = b * block, min(n, (b + 1) * block)
+        for i in range(lo, hi):
+            if group[i] >= 0:
+                left = np.float32(0)
+                k = start[i + 1] - 1
+                while k >= start[i] and neighbour[k] > i:
+                    left += weight[k] * z[neighbour[k]]
+                    k -= 1
+                k = start[i]
+                while k < start[i + 1] and neighbour[k] < lo:
+                    left += weight[k] * z[neighbour[k]]
+                    k += 1
+                coarse[group[i]] += left
+
+
+@kernel(parallel=True, parallel_from=PARALLEL_FROM)
+def _correct_and_smooth(start, neighbour, weight, inverse, r, group, correction, z, block):
+    """Write z: add the coarse correction, then make one backward Gauss-Seidel sweep.
+
+    Values of other blocks enter as they were before the sweep. Assumes groups within `correction`, or −1.
+    """
+    n = len(z)
+    old = np.empty(n, dtype=np.float32)
+    n_blocks = (n + block - 1) // block
+    for b in prange(n_blocks):
+        for i in range(b * block, min(n, (b + 1) * block)):
+            old[i] = z[i] + correction[group[i]] if group[i] >= 0 else z[i]
+            z[i] = old[i]
+    for b in prange(n_blocks):
+        lo, hi = b * block, min(n, (b + 1) * block)
+        for i in range(hi - 1, lo - 1, -1):
+            total = r[i]
+            for k in range(start[i], start[i + 1]):
+                j = neighbour[k]
+                total += weight[k] * (z[j] if lo <= j < hi else old[j])
+            z[i] = total * inverse[i]
