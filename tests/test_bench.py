@@ -181,6 +181,9 @@ def test_command_says_what_is_wrong(tmp_path, capsys):
         ([plane, "--table", "magic"], "--table: magic not known"),
         ([plane, "--table", "main"], "no use for"),
         ([plane, "--set", "angle"], "--set angle: expected NAME=VALUE"),
+        ([plane, "--set", "merge_evry=3"], "--set merge_evry: components has no such setting"),
+        (["--table", "unseen", "--vary", "faecs=joined"], "--vary faecs: components has no such setting"),
+        ([plane, "--processes", "2", "--timeout", "3"], "--processes does not go with --timeout"),
         ([plane, "--plugin", "nowhere"], "--plugin: No module named 'nowhere'"),
         ([plane, "--repeat", "0"], "--repeat: 0 must be at least 1"),
     ):
@@ -256,6 +259,16 @@ def test_no_progress_bar_in_a_pipe(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0
     assert done.stderr == ""
+
+
+def test_tables_on_a_terminal_without_unicode(tmp_path):
+    """Rules, degrees and signs of a table have a form in ASCII."""
+    command = [sys.executable, "-m", "quotientgraph", "bench", "scene:plane?shape=8x9", "--methods", "fft", "--out", "out"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert b"\\u" not in done.stdout
+    assert b"----" in done.stdout
 
 
 def test_small_errors_have_digits(tmp_path, capsys):
