@@ -75,6 +75,8 @@ def integrate(
     preset: str | None = None,
     prior: ArrayLike | None = None,
     prior_weight: float | None = None,
+    prior_kind: str | None = None,
+    prior_confidence: ArrayLike | None = None,
     anchors: Sequence[tuple[float, float, float]] | None = None,
     rtol: float | None = None,
     check: bool = True,
@@ -90,7 +92,8 @@ def integrate(
     method : str
         "components", or a peer: "pixels", "logdepth", "logdepth-d", "bini", "poisson", "fft".
     solver, reweighting, lower, upper, thresholds, max_iterations, energy_tol, merge_every, device, progress, fill_solver, \
-filling, faces, alignment, preset, prior, prior_weight, anchors
+filling, faces, alignment, preset, prior, prior_weight, prior_kind, \
+prior_confidence, anchors
         As in `QuotientGraph.optimize`. What is not given is the method's own default. A peer takes some of them, see
         `quotientgraph.baselines`, and refuses the others.
     rtol : float, optional
@@ -128,6 +131,8 @@ filling, faces, alignment, preset, prior, prior_weight, anchors
         "preset": preset,
         "prior": prior,
         "prior_weight": prior_weight,
+        "prior_kind": prior_kind,
+        "prior_confidence": prior_confidence,
         "anchors": anchors,
         "rtol": rtol,
     }

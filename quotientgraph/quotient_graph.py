@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from . import io
+from .beyond.anchors import Anchors
 from .beyond.automatic_angle import suitable_angle
 from .beyond.hidden_jumps import hidden_jumps
 from .beyond.parallel_faces import separated
-from .beyond.priors import Ground
+from .beyond.priors import Prior
 from .beyond.starts import StartFrom
 from .geometry.camera import Camera, as_camera
 from .geometry.jumps import Continuity, planar
@@ -144,6 +145,8 @@ class QuotientGraph(Quotient):
         preset: str | None = None,
         prior: ArrayLike | None = None,
         prior_weight: float = 1.0,
+        prior_kind: str = "auto",
+        prior_confidence: ArrayLike | None = None,
         anchors: Sequence[tuple[float, float, float]] | None = None,
     ) -> Reconstruction:
         """Integrate the components and find their relative scales.
@@ -210,16 +213,19 @@ class QuotientGraph(Quotient):
             faces=faces,
             alignment=alignment,
             prior_weight=prior_weight,
+            prior_kind=prior_kind,
         )
         graph = self if self.preset in (None, preset or self.preset) else self._formed(settings.angle, preset)
-        known = Ground.from_depth(graph, prior, prior_weight, anchors)
-        return Reconstruction.from_outcome(optimize(graph, settings, _hooks(graph, settings, known), progress))
+        known = Anchors.from_depths(graph, anchors)
+        place = Prior.from_depth(graph, prior, settings.prior_kind, prior_confidence, prior_weight, known)
+        hooks = _hooks(graph, settings, known if place is None else None, place)
+        return Reconstruction.from_outcome(optimize(graph, settings, hooks, progress))
 
     def filled(self, solver: Any = "auto", filling: str = BEST.filling) -> np.ndarray:
         """(n_pixels,) potential of each component integrated on its own, of zero mean over each."""
         settings = BEST.changed(filling=filling)
         backend = solver if isinstance(solver, str) and solver == "auto" else backend_of(solver, "solver")
-        return fill(self, backend, _hooks(self, settings, None).leave_out).potential
+        return fill(self, backend, _hooks(self, settings).leave_out).potential
 
     def node_table(self) -> export.Table:
         """Columns with one entry per component; see `quotientgraph.graph.export.node_table`."""
@@ -241,7 +247,9 @@ class QuotientGraph(Quotient):
         return export.to_networkx(self, self.filled() if potential is None else potential)
 
 
-def _hooks(graph: Quotient, settings: Settings, known: Ground | None) -> Hooks:
+def _hooks(
+    graph: Quotient, settings: Settings, known: Anchors | None = None, place: Prior | None = None
+) -> Hooks:
     """The additions to the published method that the settings ask for and the graph allows."""
     whole = settings.merge_every is None and graph.jump.ndim == 1
     return Hooks(
@@ -249,4 +257,5 @@ def _hooks(graph: Quotient, settings: Settings, known: Ground | None) -> Hooks:
         split=separated if whole and settings.faces == "separate" else None,
         start=StartFrom(settings.alignment) if whole and settings.alignment != "uniform" else None,
         known=known,
+        place=place,
     )

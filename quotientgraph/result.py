@@ -100,8 +100,11 @@ class Reconstruction(Outcome):
         """(H, W) float64 in [0, 1]: how firmly the component of each pixel is held in its place; NaN outside.
 
         ½ means that it hangs on the rest by as much as ten edges that fit; below, its depth is a guess. Computed on
-        request, from the components of Q0; see `quotientgraph.beyond.confidence`.
+        request, from the components of Q0; see `quotientgraph.beyond.confidence`. With a depth prior it is the
+        probability that the depth is right within 2 % (orthographic: of the range of the prior).
         """
+        if self.certainty is not None:
+            return self.graph.pixels.map.image(self.certainty)
         first = self.levels[0]
         return first.pixels.map.image(confidence(first, self.potential)[first.labels])
 

@@ -67,7 +67,10 @@ class Settings:
     )
     faces: str = _choice("separate", "set parallel faces that share a component apart, or not", "separate", "joined")
     alignment: str = _choice("auto", "where the reweighting starts from", "auto", "uniform", "consensus")
-    prior_weight: float = _value(1.0, "trust in the depth prior; 1 suits an error of about 1 % at a pixel")
+    prior_weight: float = _value(1.0, "trust in the depth prior; its errors are taken to be smaller by the square root")
+    prior_kind: str = _choice(
+        "auto", "what the depth prior is", "auto", "depth", "disparity", "affine", "affine-disparity"
+    )
 
     def __post_init__(self) -> None:
         for one in fields(self):

@@ -1,8 +1,8 @@
 """The method from start to end: fill the components, find their relative scales, say how it went.
 
 With no hooks this is the published method. What goes beyond it plugs in at the hooks, in the order in which they are called:
-edges to leave out of the filling, splitting what is not one surface, where the reweighting starts, and what is known of
-depth beside the normals. The additions themselves live in `quotientgraph.beyond`.
+edges to leave out of the filling, splitting what is not one surface, where the reweighting starts, pixels of known depth, and
+placing the surfaces by a depth prior. The additions themselves live in `quotientgraph.beyond`.
 """
 
 from __future__ import annotations
@@ -31,14 +31,30 @@ Split = Callable[[Quotient, np.ndarray, Any], tuple[Quotient, CutEdges]]
 Start = Callable[[Scales], bool]
 
 
+@dataclass(frozen=True)
+class Placement:
+    """A reconstruction improved by what is known beside the normals.
+
+    Attributes
+    ----------
+    potential : (n_pixels,) float64
+    levels : list of Quotient
+        Graphs that stand for Q0, Q1, …
+    certainty : (n_pixels,) float64
+        Probability that the depth is right.
+    """
+
+    potential: np.ndarray
+    levels: list[Quotient]
+    certainty: np.ndarray
+
+
+# A function of Q0, its filled potential and the potential found from the normals that improves on the latter.
+Place = Callable[[Quotient, np.ndarray, np.ndarray], Placement]
+
+
 class KnownDepth(Known, Protocol):
     """What is known of depth beside the normals, as the driver needs it."""
-
-    def separated(self, graph: Quotient) -> Quotient:
-        """The graph with components split where the known depth jumps."""
-
-    def revised(self, potential: np.ndarray, graph: Quotient, attempt: int) -> KnownDepth | None:
-        """What is known after a look at the result of an attempt (0, 1, …); None if the result stands."""
 
     def settle(self, potential: np.ndarray, pieces: np.ndarray) -> np.ndarray:
         """The potential moved to the known depth."""
@@ -57,13 +73,16 @@ class Hooks:
     start : callable
         Descends from a start of its own choice.
     known : KnownDepth
-        A depth prior or anchors.
+        Anchors.
+    place : callable
+        Improves the result by a depth prior.
     """
 
     leave_out: LeaveOut | None = None
     split: Split | None = None
     start: Start | None = None
     known: KnownDepth | None = None
+    place: Place | None = None
 
 
 def optimize(
@@ -96,35 +115,36 @@ def optimize(
     try:
         began = time.perf_counter()
         known = hooks.known
-        if known is not None:
-            graph = known.separated(graph)
         inside = fill(graph, fill_backend, hooks.leave_out)
         filled = time.perf_counter()
         if hooks.split is None:
             cut = CutEdges.from_graph(graph, inside.potential, scale)
         else:
             graph, cut = hooks.split(graph, inside.potential, scale)
-        attempt = 0
-        while True:
-            scales = Scales(graph, cut, inside.potential, settings, backend, report, xp, known)
-            converged = scales.descend() if hooks.start is None else hooks.start(scales)
-            better = known.revised(scales.potential, graph, attempt) if known is not None else None
-            if better is None:
-                break
-            known, attempt = better, attempt + 1
+        scales = Scales(graph, cut, inside.potential, settings, backend, report, xp, known)
+        converged = scales.descend() if hooks.start is None else hooks.start(scales)
+        potential = to_host(scales.potential)
+        placed = hooks.place(scales.levels[0], inside.potential, potential) if hooks.place else None
     finally:
         close()
-    potential = to_host(scales.potential)
+    if placed is not None:
+        potential = placed.potential
+    elif known is None:
+        potential = centred_pieces(potential, graph)
+    else:
+        potential = known.settle(potential, graph.pixels.pieces)
+    levels = scales.levels if placed is None else placed.levels
     return Outcome(
-        graph=scales.graph,
-        potential=centred_pieces(potential, graph) if known is None else known.settle(potential, graph.pixels.pieces),
-        levels=scales.levels,
+        graph=levels[-1],
+        potential=potential,
+        levels=levels,
         history=scales.history,
         seconds={**graph.seconds, "filling": filled - began, "scales": time.perf_counter() - filled},
         converged=converged,
         warnings=warnings_of(graph, scales.history, converged, scales.unsolved, inside.converged),
         device="cpu" if xp is np else "cuda",
         evidence=scales.evidence,
+        certainty=None if placed is None else placed.certainty,
     )
 
 

@@ -54,6 +54,8 @@ class Outcome:
         "cpu" or "cuda": where the scales were optimised.
     evidence : dict
         How well each start that was tried explains the cut edges; the highest was kept. Empty if there was no choice.
+    certainty : (n_pixels,) float64 or None
+        Probability that the depth of each pixel is right, where a depth prior tells; None without a prior.
     """
 
     graph: Quotient
@@ -65,6 +67,7 @@ class Outcome:
     warnings: list[str]
     device: str = "cpu"
     evidence: dict[str, float] = field(default_factory=dict)
+    certainty: np.ndarray | None = None
 
 
 def centred_pieces(potential: np.ndarray, graph: Quotient) -> np.ndarray:

@@ -1,0 +1,126 @@
+"""Bend: the smooth error of a depth prior, as an unknown of its own.
+
+Depth maps of networks and of stereo are off by some per cent that change slowly over the image. Within one surface the
+normals know the shape, so the change of the offset over it is the prior's error, not the surface's. The error is a sum of
+cubic B-splines on a coarse grid, with a Gaussian process as what is expected of it beforehand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy import sparse
+
+_ROUNDS = 12  # of reweighting; the weights have settled long before
+_OUTLIER = 2.5  # standard deviations beyond which a difference between two cells is taken for a jump
+
+
+@dataclass(frozen=True)
+class Bend:
+    """A space of smooth functions over the image.
+
+    Attributes
+    ----------
+    shape : (int, int)
+        Of the image.
+    size : float
+        Standard deviation that is expected of the error.
+    length : float
+        Distance over which it changes, as a part of the longer side of the image.
+    n_steps : int
+        Intervals of the grid along the longer side.
+    """
+
+    shape: tuple[int, int]
+    size: float
+    length: float
+    n_steps: int
+
+    @property
+    def step(self) -> float:
+        """Pixels between grid points."""
+        return max(self.shape) / self.n_steps
+
+    @property
+    def n_rows(self) -> int:
+        return int(np.ceil((self.shape[0] - 1) / self.step)) + 3 if self.shape[0] > 1 else 4
+
+    @property
+    def n_columns(self) -> int:
+        return int(np.ceil((self.shape[1] - 1) / self.step)) + 3 if self.shape[1] > 1 else 4
+
+    def at(self, row: np.ndarray, column: np.ndarray) -> sparse.csr_matrix:
+        """(n, n_coefficients) the splines at places of the image."""
+        first_row, by_row = _splines(row / self.step, self.n_rows)
+        first_column, by_column = _splines(column / self.step, self.n_columns)
+        place = np.arange(len(first_row))
+        entries = [(place, (first_row + i) * self.n_columns + first_column + j, by_row[i] * by_column[j])
+                   for i in range(4) for j in range(4)]  # fmt: skip
+        where, which, value = (np.concatenate(part) for part in zip(*entries, strict=True))
+        return sparse.csr_matrix((value, (where, which)), shape=(len(place), self.n_rows * self.n_columns))
+
+    def image(self, coefficients: np.ndarray) -> np.ndarray:
+        """(H, W) the function with the given coefficients."""
+        rows, columns = (
+            _dense(np.arange(side) / self.step, n)
+            for side, n in zip(self.shape, (self.n_rows, self.n_columns), strict=True)
+        )
+        return rows @ coefficients.reshape(self.n_rows, self.n_columns) @ columns.T
+
+    @cached_property
+    def precision(self) -> np.ndarray:
+        """(n_coefficients, n_coefficients) inverse covariance of the coefficients (Matérn 5/2)."""
+        row, column = (index.ravel() * self.step for index in np.indices((self.n_rows, self.n_columns)))
+        distance = np.hypot(row[:, None] - row, column[:, None] - column) / (self.length * max(self.shape))
+        scaled = np.sqrt(5) * distance
+        covariance = (1 + scaled + scaled**2 / 3) * np.exp(-scaled)
+        return np.linalg.inv(self.size**2 * (covariance + 1e-4 * np.eye(len(covariance))))
+
+
+def bend_from_differences(
+    rows: sparse.csr_matrix, precision: np.ndarray, difference: np.ndarray, variance: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Fit functions to differences of the offset between neighbouring cells of one component.
+
+    Where two parallel surfaces share a component the difference is a jump. Jumps are few, so they are found as outliers.
+
+    Parameters
+    ----------
+    rows : (n, n_coefficients) sparse
+        Difference of each function between the two cells.
+    precision : (n_coefficients, n_coefficients)
+        Inverse covariance expected of the coefficients.
+    difference, variance : (n,)
+        Difference of the offsets, and its variance by noise.
+
+    Returns
+    -------
+    (n_coefficients,), (n_coefficients, n_coefficients)
+        The coefficients, and their covariance given the differences.
+    """
+    weight = np.ones(len(difference))
+    for _ in range(_ROUNDS):
+        scaled = rows.multiply((weight / variance)[:, None]).tocsr()
+        normal = (rows.T @ scaled).toarray() + precision
+        coefficients = np.linalg.solve(normal, scaled.T @ difference)
+        ratio = (difference - rows @ coefficients) / (_OUTLIER * np.sqrt(variance))
+        weight = 1 / (1 + ratio**2) ** 2
+    return coefficients, np.linalg.inv(normal)
+
+
+def _splines(at: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The first of the four cubic B-splines at each place, and the values of the four, (4, len(at))."""
+    first = np.clip(at.astype(np.int64), 0, n - 4)
+    t = at - first
+    return first, np.stack([(1 - t) ** 3, 3 * t**3 - 6 * t**2 + 4, -3 * t**3 + 3 * t**2 + 3 * t + 1, t**3]) / 6
+
+
+def _dense(at: np.ndarray, n: int) -> np.ndarray:
+    """(len(at), n) the values of all splines along one axis."""
+    first, value = _splines(at, n)
+    out = np.zeros((len(at), n))
+    for i in range(4):
+        out[np.arange(len(at)), first + i] = value[i]
+    return out

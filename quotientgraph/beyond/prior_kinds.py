@@ -1,0 +1,133 @@
+"""Kinds of priors: how the numbers of a depth map turn into potentials.
+
+A prior may be depth or disparity (inverse depth), of unknown scale, and with an unknown offset besides ("affine"). The scale
+is no matter for a central camera, whose potential is log-depth. An offset shows within surfaces, whose relief the normals
+know: it is one more unknown beside the smooth error when differences of neighbouring cells are explained. An orthographic
+camera's potential is depth itself, for which the offset is no matter and the factor is the unknown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from ..geometry.camera import Camera
+from .prior_bend import bend_from_differences
+from .prior_cells import Cells, medians
+
+KINDS = ("auto", "depth", "disparity", "affine", "affine-disparity")
+
+# An offset this large against the prior, or a factor this far from one, is an error of the prior; once there is one, it is
+# followed further.
+_WRONG, _STILL_WRONG = 0.02, 0.002
+_SURE = 3.0  # standard errors
+_EXPECTED = 1.0  # standard deviation of an offset, relative to the median of the prior
+_MOST = 0.9  # share of the pixels that an offset must leave in front of the camera
+_FALLS = -0.3  # slope of the prior over depth, both logarithmic, below which it is a disparity
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How to read the values of a prior.
+
+    Attributes
+    ----------
+    camera : Camera
+    inverse : bool
+        The values are disparities.
+    bent : bool
+        There may be an offset (orthographic: a factor) to be found.
+    offset, factor : float
+        What is subtracted from the values, and what they are divided by.
+    """
+
+    camera: Camera
+    inverse: bool = False
+    bent: bool = True
+    offset: float = 0.0
+    factor: float = 1.0
+
+    @classmethod
+    def from_values(
+        cls, camera: Camera, kind: str, values: np.ndarray, filled: np.ndarray, labels: np.ndarray
+    ) -> Reading:
+        """Choose how to read the values (n_pixels,), which for the kind "auto" the relief of the components tells."""
+        bent = kind not in ("depth", "disparity")
+        if kind != "auto" or not camera.central:
+            return cls(camera, "disparity" in kind, bent)
+        known = np.flatnonzero(np.isfinite(values))
+        label, y = labels[known], np.log(values[known])
+        count = np.maximum(np.bincount(label), 1)
+        x = filled[known] - (np.bincount(label, filled[known]) / count)[label]
+        y = np.clip(y - (np.bincount(label, y) / count)[label], -0.5, 0.5)
+        relief = float(np.sum(x * x))
+        return cls(camera, relief > 0 and float(np.sum(x * y)) < _FALLS * relief, bent)
+
+    def potential(self, values: np.ndarray) -> np.ndarray:
+        """(n_pixels,) potentials; NaN where the values cannot be those of something in front of the camera."""
+        straight = (values - self.offset) / self.factor
+        return -self.camera.potential(straight) if self.inverse else self.camera.potential(straight)
+
+    def revised(
+        self,
+        values: np.ndarray,
+        filled: np.ndarray,
+        labels: np.ndarray,
+        cells: Cells,
+        one: np.ndarray,
+        other: np.ndarray,
+        rows: sparse.csr_matrix,
+        precision: np.ndarray,
+        attempt: int,
+    ) -> Reading | None:
+        """The same with the offset or factor found from differences of cells; None if there is no significant one.
+
+        Parameters
+        ----------
+        values, filled : (n_pixels,) float64
+            Of the prior, and the potential of each component on its own.
+        labels : (n_pixels,) integers
+        cells : Cells
+            Gathered with the present reading.
+        one, other : (n_pairs,) integers
+            Neighbouring cells of one component.
+        rows : (n_pairs, n_coefficients) sparse
+            Difference between the two, of the functions that the smooth error is made of.
+        precision : (n_coefficients, n_coefficients)
+            What is expected of their coefficients.
+        attempt : int
+            How often the reading was revised before.
+        """
+        known = np.isfinite(self.potential(values))
+        if len(one) < 3:
+            return None
+        straight = (values - self.offset) / self.factor
+        size = float(np.median(np.abs(straight[known]))) or 1.0
+        # What a change would do is computed from the relief of the components: that of the prior has noise, which would
+        # be taken for a change.
+        if self.camera.central:
+            relief = np.exp(-filled if self.inverse else filled)
+            n, ones = int(cells.component.max()) + 1, np.ones(int(known.sum()))
+            scale = medians(labels[known], straight[known] / relief[known], ones, n)[labels]
+            effect = (-size if self.inverse else size) / (scale * relief)
+            effect = np.where(np.isfinite(effect), effect, 0.0)
+        else:
+            effect = filled
+        effect = cells.over(effect)
+        extended = sparse.hstack([rows, sparse.csr_matrix((effect[one] - effect[other])[:, None])]).tocsr()
+        expected = np.zeros((len(precision) + 1,) * 2)
+        expected[:-1, :-1], expected[-1, -1] = precision, 1 / _EXPECTED**2
+        difference, variance = cells.offset[one] - cells.offset[other], cells.variance[one] + cells.variance[other]
+        found, covariance = bend_from_differences(extended, expected, difference, variance)
+        value, error = float(found[-1]), float(np.sqrt(covariance[-1, -1]))
+        if not abs(value) > max(_STILL_WRONG if attempt else _WRONG, _SURE * error):
+            return None
+        if self.camera.central:
+            better = replace(self, offset=self.offset + self.factor * size * value)
+        else:
+            better = replace(self, factor=self.factor * float(np.exp(np.clip(value, -1, 1))))
+        if np.isfinite(better.potential(values)).sum() < _MOST * np.isfinite(values).sum():
+            return None
+        return better
