@@ -247,9 +247,7 @@ class QuotientGraph(Quotient):
         return export.to_networkx(self, self.filled() if potential is None else potential)
 
 
-def _hooks(
-    graph: Quotient, settings: Settings, known: Anchors | None = None, place: Prior | None = None
-) -> Hooks:
+def _hooks(graph: Quotient, settings: Settings, known: Anchors | None = None, place: Prior | None = None) -> Hooks:
     """The additions to the published method that the settings ask for and the graph allows."""
     whole = settings.merge_every is None and graph.jump.ndim == 1
     return Hooks(

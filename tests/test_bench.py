@@ -263,7 +263,17 @@ def test_no_progress_bar_in_a_pipe(tmp_path):
 
 def test_tables_on_a_terminal_without_unicode(tmp_path):
     """Rules, degrees and signs of a table have a form in ASCII."""
-    command = [sys.executable, "-m", "quotientgraph", "bench", "scene:plane?shape=8x9", "--methods", "fft", "--out", "out"]
+    command = [
+        sys.executable,
+        "-m",
+        "quotientgraph",
+        "bench",
+        "scene:plane?shape=8x9",
+        "--methods",
+        "fft",
+        "--out",
+        "out",
+    ]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run(command, capture_output=True, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr

@@ -151,7 +151,9 @@ class Placing:
         cells, group, basis = self.cells, self.group, self.basis
         n, n_groups = self.graph.n_components, int(self.group.max()) + 1
         rest = cells.offset - self.shift[cells.component]
-        by_part = sparse.csr_matrix((self.weight, (cells.component, np.arange(cells.n_cells))), shape=(n, cells.n_cells))
+        by_part = sparse.csr_matrix(
+            (self.weight, (cells.component, np.arange(cells.n_cells))), shape=(n, cells.n_cells)
+        )
         part = np.asarray(by_part.sum(axis=1)).ravel()
         safe = np.maximum(part, 1e-300)
         held = 1 / (1 / safe + (self.constants.part_error * self.unit) ** 2) * (part > 0)
@@ -291,7 +293,11 @@ class Placing:
         good = good[picked]
         one, other = contacts.one[good], contacts.other[good]
         move = along_trees(
-            len(known), one.astype(np.int32), other.astype(np.int32), np.ones(len(one), np.float32), contacts.offset[good]
+            len(known),
+            one.astype(np.int32),
+            other.astype(np.int32),
+            np.ones(len(one), np.float32),
+            contacts.offset[good],
         )
         size = np.bincount(self.group[self.graph.labels], minlength=len(known))
         smaller = np.where(size[one] < size[other], one, other)
@@ -357,4 +363,3 @@ def _blurred(graph: Quotient, potential: np.ndarray, sigma: float) -> np.ndarray
     share = ndimage.gaussian_filter(valid.astype(np.float64), sigma)
     smooth = ndimage.gaussian_filter(np.where(valid, image, 0.0), sigma) / np.maximum(share, 1e-9)
     return smooth.ravel()[graph.pixels.map.position]
-
