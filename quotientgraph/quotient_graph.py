@@ -15,9 +15,7 @@ from . import io
 from .beyond.anchors import Anchors
 from .beyond.automatic_angle import suitable_angle
 from .beyond.hidden_jumps import hidden_jumps
-from .beyond.parallel_faces import separated
 from .beyond.priors import Prior
-from .beyond.starts import StartFrom
 from .geometry.camera import Camera, as_camera
 from .geometry.jumps import Continuity, planar
 from .geometry.normals import NormalMap
@@ -140,8 +138,6 @@ class QuotientGraph(Quotient):
         progress: bool | Progress | None = None,
         fill_solver: Any = "auto",
         filling: str | None = None,
-        faces: str | None = None,
-        alignment: str | None = None,
         preset: str | None = None,
         prior: ArrayLike | None = None,
         prior_weight: float = 1.0,
@@ -173,15 +169,9 @@ class QuotientGraph(Quotient):
             Backend for the filling systems, which are larger and better conditioned.
         filling : "contracted" or "induced", optional
             Whether components are filled without the depth jumps hidden in them, or over all their edges.
-        faces : "separate" or "joined", optional
-            Whether parallel faces with equal normals, which share a component, are set apart where other components
-            tell them apart. They are not when components are merged.
-        alignment : "auto", "uniform" or "consensus", optional
-            Where the reweighting starts from; "auto" tries what seems promising and keeps what explains the cut edges
-            best. When components are merged, or depth is known beside the normals, the start is uniform.
         preset : "best" or "paper", optional
-            Stands for what is not given: "best" is contracted, separate, auto and natural; "paper" is the published
-            method: induced, joined, uniform and absolute. By default the preset that the graph was made with. If that
+            Stands for what is not given: "best" is contracted and natural; "paper" is the published method: induced
+            and absolute. By default the preset that the graph was made with. If that
             was another one and chose the angle, the components are formed anew with the angle of this one.
         prior : (H, W) array, optional
             Coarse depth, NaN where unknown, of any scale and offset. It decides what normals leave open: depth across
@@ -210,22 +200,20 @@ class QuotientGraph(Quotient):
             device=device,
             fill_solver=fill_solver,
             filling=filling,
-            faces=faces,
-            alignment=alignment,
             prior_weight=prior_weight,
             prior_kind=prior_kind,
         )
         graph = self if self.preset in (None, preset or self.preset) else self._formed(settings.angle, preset)
         known = Anchors.from_depths(graph, anchors)
         place = Prior.from_depth(graph, prior, settings.prior_kind, prior_confidence, prior_weight, known)
-        hooks = _hooks(graph, settings, known if place is None else None, place)
+        hooks = _hooks(settings, known if place is None else None, place)
         return Reconstruction.from_outcome(optimize(graph, settings, hooks, progress))
 
     def filled(self, solver: Any = "auto", filling: str = BEST.filling) -> np.ndarray:
         """(n_pixels,) potential of each component integrated on its own, of zero mean over each."""
         settings = BEST.changed(filling=filling)
         backend = solver if isinstance(solver, str) and solver == "auto" else backend_of(solver, "solver")
-        return fill(self, backend, _hooks(self, settings).leave_out).potential
+        return fill(self, backend, _hooks(settings).leave_out).potential
 
     def node_table(self) -> export.Table:
         """Columns with one entry per component; see `quotientgraph.graph.export.node_table`."""
@@ -247,13 +235,10 @@ class QuotientGraph(Quotient):
         return export.to_networkx(self, self.filled() if potential is None else potential)
 
 
-def _hooks(graph: Quotient, settings: Settings, known: Anchors | None = None, place: Prior | None = None) -> Hooks:
-    """The additions to the published method that the settings ask for and the graph allows."""
-    whole = settings.merge_every is None and graph.jump.ndim == 1
+def _hooks(settings: Settings, known: Anchors | None = None, place: Prior | None = None) -> Hooks:
+    """The additions to the published method that the settings ask for."""
     return Hooks(
         leave_out=hidden_jumps if settings.filling == "contracted" else None,
-        split=separated if whole and settings.faces == "separate" else None,
-        start=StartFrom(settings.alignment) if whole and settings.alignment != "uniform" else None,
         known=known,
         place=place,
     )

@@ -40,8 +40,6 @@ class Reconstruction(Outcome):
         What to know about the result: pixels left out, separate pieces, non-convergence.
     device : str
         "cpu" or "cuda": where the scales were optimised.
-    evidence : dict
-        How well each start that was tried explains the cut edges; the highest was kept.
     """
 
     graph: QuotientGraph

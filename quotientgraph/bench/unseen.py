@@ -28,7 +28,7 @@ PAPER_ROW = "paper"
 # label -> method and settings of a row
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "default": ("components", {}),
-    "uniform alignment": ("components", {"alignment": "uniform"}),
+    "filled over all edges": ("components", {"filling": "induced"}),
     PAPER_ROW: ("components", {"preset": "paper"}),
 }
 _GOOD = 0.5  # per cent of depth: a scene below this counts as right
@@ -103,8 +103,8 @@ def variations(texts: Iterable[str], methods: Iterable[str] = ()) -> dict[str, t
 
     Examples
     --------
-    >>> variations(["angle=2;faces=joined"], ["bini"])["angle=2;faces=joined"]
-    ('components', {'angle': 2, 'faces': 'joined'})
+    >>> variations(["angle=2;filling=induced"], ["bini"])["angle=2;filling=induced"]
+    ('components', {'angle': 2, 'filling': 'induced'})
     """
     rows: dict[str, tuple[str, dict[str, Any]]] = {"default": VARIANTS["default"]}
     for text in texts:

@@ -1,8 +1,8 @@
 """The method from start to end: fill the components, find their relative scales, say how it went.
 
 With no hooks this is the published method. What goes beyond it plugs in at the hooks, in the order in which they are called:
-edges to leave out of the filling, splitting what is not one surface, where the reweighting starts, pixels of known depth, and
-placing the surfaces by a depth prior. The additions themselves live in `quotientgraph.beyond`.
+edges to leave out of the filling, pixels of known depth, and placing the surfaces by a depth prior. The additions themselves
+live in `quotientgraph.beyond`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,6 @@ from .filling import LeaveOut, fill
 from .outcome import Outcome, Progress, centred_pieces, reporter, warnings_of
 from .scales import Known, Scales
 from .weights import Outliers
-
-# A function of a graph, its filled potential and the scale of residuals that returns a graph and its cut edges.
-Split = Callable[[Quotient, np.ndarray, Any], tuple[Quotient, CutEdges]]
-# A function that descends from a start of its choice and returns whether it converged.
-Start = Callable[[Scales], bool]
 
 
 @dataclass(frozen=True)
@@ -68,10 +63,6 @@ class Hooks:
     ----------
     leave_out : callable
         Edges inside components that do not count in the filling.
-    split : callable
-        Splits components that are not one surface.
-    start : callable
-        Descends from a start of its own choice.
     known : KnownDepth
         Anchors.
     place : callable
@@ -79,8 +70,6 @@ class Hooks:
     """
 
     leave_out: LeaveOut | None = None
-    split: Split | None = None
-    start: Start | None = None
     known: KnownDepth | None = None
     place: Place | None = None
 
@@ -117,12 +106,9 @@ def optimize(
         known = hooks.known
         inside = fill(graph, fill_backend, hooks.leave_out)
         filled = time.perf_counter()
-        if hooks.split is None:
-            cut = CutEdges.from_graph(graph, inside.potential, scale)
-        else:
-            graph, cut = hooks.split(graph, inside.potential, scale)
+        cut = CutEdges.from_graph(graph, inside.potential, scale)
         scales = Scales(graph, cut, inside.potential, settings, backend, report, xp, known)
-        converged = scales.descend() if hooks.start is None else hooks.start(scales)
+        converged = scales.descend()
         potential = to_host(scales.potential)
         placed = hooks.place(scales.levels[0], inside.potential, potential) if hooks.place else None
     finally:
@@ -143,7 +129,6 @@ def optimize(
         converged=converged,
         warnings=warnings_of(graph, scales.history, converged, scales.unsolved, inside.converged),
         device="cpu" if xp is np else "cuda",
-        evidence=scales.evidence,
         certainty=None if placed is None else placed.certainty,
     )
 
