@@ -278,6 +278,17 @@ def test_completion_in_bash(words, expected, capsys):
     assert sorted(done.stdout.split()) == expected
 
 
+def test_every_setting_is_an_option():
+    """The options come from the fields of `Settings`: names, choices and help."""
+    from quotientgraph.settings import FIELDS
+
+    options = build_parser("integrate")[1]["integrate"]._option_string_actions
+    for name, field in FIELDS.items():
+        action = options[f"--{name.replace('_', '-')}"]
+        assert field.metadata["help"].replace("%", "%%") in action.help
+        assert tuple(action.choices or ()) == tuple(field.metadata.get("choices", ()))
+
+
 def test_suggestions_are_those_of_the_library():
     import laplacians
     from quotientgraph.cli import arguments

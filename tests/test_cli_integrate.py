@@ -228,8 +228,10 @@ def test_settings_reach_the_library(work, capsys):
 
 
 def test_a_setting_that_the_method_does_not_know(work, capsys):
-    line = failure(capsys, "integrate", "ball.png", "--method", "fft", "--merge-every", 3, "-o", "out")
-    assert "--method fft does not know --merge-every" in line
+    line = failure(capsys, "integrate", "ball.png", "--method", "fft", "--merge-every", 3, "-o", "out", code=2)
+    assert "argument --merge-every: --method fft does not take it" in line
+    line = failure(capsys, "integrate", "ball.png", "--lower", 3, "-o", "out", code=2)
+    assert "lower=3.0 and upper=0.001" in line
     assert not Path("out").exists()
 
 
@@ -272,7 +274,7 @@ def test_a_switch_with_an_optional_value_in_a_configuration(work, capsys):
     ("text", "says"),
     [
         ("anlge = 2", "unknown key 'anlge'; did you mean 'angle'?"),
-        ("zzz = 2", "unknown key 'zzz'; known are anchor, angle"),
+        ("zzz = 2", "unknown key 'zzz'; known are alignment, anchor, angle"),
         ("angle = [", "not a TOML file"),
         ("angle = 'wide'", "s.toml: argument --angle: 'wide' is not a number"),
         ("labels = 3", "labels is true or false, not 3"),
@@ -370,7 +372,7 @@ def test_an_earlier_result_survives_a_failure(work, capsys):
     """If the new files cannot be made, the old ones stay as they were."""
     run("integrate", "ball.png", "--fov", 40, "-o", "out", "-q")
     before = Path("out/depth.npy").read_bytes()
-    failure(capsys, "integrate", "ball.png", "--fov", 30, "-o", "out", "--method", "fft", "--device", "cpu")
+    failure(capsys, "integrate", "ball.png", "--fov", 30, "-o", "out", "--anchor", "999,999,1")
     assert Path("out/depth.npy").read_bytes() == before
     assert sorted(os.listdir("out")) == ["depth.npy", "manifest.json", "mesh.ply"]
     run("integrate", "ball.png", "--fov", 30, "-o", "out", "-q")

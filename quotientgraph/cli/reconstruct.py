@@ -22,11 +22,6 @@ from .understand import Understood, describe_camera, describe_input, file_for, u
 if TYPE_CHECKING:
     from ..result import Reconstruction
 
-_SETTINGS = (
-    "preset", "merge_every", "reweighting", "max_iterations", "energy_tol", "solver", "fill_solver", "device",
-    "prior_weight",
-)  # fmt: skip
-
 
 @dataclass(frozen=True)
 class InputTask:
@@ -92,11 +87,19 @@ def _is_dumped_system(file: Path) -> bool:
     return re.fullmatch(r"\d{4,}\.npz", file.name) is not None
 
 
+def given_settings(args: argparse.Namespace) -> dict[str, Any]:
+    """The settings that the user gave, by the names that the library has for them."""
+    from ..settings import FIELDS
+
+    names = ("preset", *(name for name in FIELDS if name != "angle"))
+    return {name: getattr(args, name) for name in names if getattr(args, name, None) is not None}
+
+
 def settings_of(args: argparse.Namespace, source: Understood, name: str) -> dict[str, Any]:
     """Keywords for `integrate`: only those that the user gave, so that the defaults are those of the library."""
     from ..io import InputError, read_depth
 
-    settings = {key: getattr(args, key) for key in _SETTINGS if getattr(args, key, None) is not None}
+    settings = given_settings(args)
     file = file_for(args.depth_prior, name)
     if file is not None:
         prior = read_depth(file, relative=True)
@@ -132,10 +135,6 @@ def integrated(
         progress=watcher.step,
         check=False,  # the frame and the camera were compared with the normals when they were read
     )
-
-
-def _option(keyword: str) -> str:
-    return {"prior": "--depth-prior", "anchors": "--anchor"}.get(keyword, f"--{keyword.replace('_', '-')}")
 
 
 def record_of(source: Understood, result: Reconstruction, args: argparse.Namespace) -> dict[str, Any]:
