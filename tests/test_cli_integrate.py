@@ -107,6 +107,55 @@ def test_a_texture(work):
     assert (colours[:, :3] == [200, 30, 10]).all()
 
 
+def test_a_photograph_as_texture(work):
+    import imagecodecs
+
+    Path("photo.jpg").write_bytes(imagecodecs.jpeg8_encode(np.full((80, 100, 3), [200, 30, 10], dtype=np.uint8)))
+    run("integrate", "ball.png", "-o", "out", "--texture", "photo.jpg", "-q")
+    colours = trimesh.load("out/mesh.ply").visual.vertex_colors
+    assert np.abs(colours[:, :3].astype(int) - [200, 30, 10]).max() <= 3
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_compiling_is_announced(work, capsys, monkeypatch, terminal):
+    """Once, on stderr, where no bar shows it; not in quiet runs."""
+    import laplacians
+    from quotientgraph import integration
+    from quotientgraph.cli import progress
+
+    monkeypatch.setattr(laplacians, "on_compile", [], raising=False)
+    real = integration.integrate
+
+    def compile_first(*args, **settings):
+        for callback in laplacians.on_compile:
+            for name in ("one", "two"):
+                callback(name, None)
+                callback(name, 0.1)
+        return real(*args, **settings)
+
+    class Bar:
+        def __init__(self):
+            self.stages = []
+
+        def set_description(self, text, **_):
+            self.stages.append(text)
+
+        def __getattr__(self, name):
+            return lambda *_, **__: None
+
+    bar = Bar()
+    monkeypatch.setattr(integration, "integrate", compile_first)
+    if terminal:
+        monkeypatch.setattr(progress, "_bar", lambda *_: bar)
+    run("integrate", "ball.png", "-o", "out", "--mesh", "none")
+    said = capsys.readouterr().err.count("compiling (once")
+    assert said == (0 if terminal else 1)
+    assert ("ball: compiling (once)" in bar.stages) == terminal
+    assert laplacians.on_compile == []
+    run("integrate", "ball.png", "-o", "out", "--mesh", "none", "-q")
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -645,12 +694,17 @@ def test_saving_from_python(work, ball):
         result.save("z.docx")
 
 
-def test_progress_on_a_terminal(work):
+@pytest.mark.parametrize("size", [(24, 80), (40, 100), (0, 0), (0, 100)])
+def test_progress_on_a_terminal(work, size):
     """On a terminal there are bars with stage, components and energy; the last line is the result."""
+    import fcntl
     import pty
+    import struct
+    import termios
 
     pid, terminal = pty.fork()
     if pid == 0:
+        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
         words = ["integrate", "ball.png", "--fov", "40", "--frame", "opengl", "--angle", "1", "-o", "out"]
         os.execve(sys.executable, [sys.executable, "-m", "quotientgraph", *words], ENV)
     shown = b""
@@ -666,6 +720,7 @@ def test_progress_on_a_terminal(work):
     text = shown.decode()
     for word in ("ball: reading", "ball: components", "ball: scales", "components=", "energy=", "ball: writing"):
         assert word in text
+    assert re.search(r"[█#|▏▎▍▌▋▊▉ ]{16}", text)  # the bar keeps its width
     assert "→ out: depth.npy, mesh.ply" in text.splitlines()[-1]
 
 

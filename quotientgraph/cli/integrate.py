@@ -21,9 +21,9 @@ from .reconstruct import InputTask, attempt, given_settings, sentence
 from .understand import check_options
 
 EPILOG = """\
-An INPUT is a file (.png .tiff .exr .npy .npz .mat .jpg .webp .bmp), a folder with a normal map (normal_map.png, normals.npz or
-Normal_gt.mat, and mask.png, K.txt beside it), a folder of such folders or files, or a quoted pattern. In the names of
---mask, --camera, --rays, --texture and --depth-prior, {name} stands for the name of the input.
+An INPUT is a file (.png .tiff .exr .npy .npz .mat .jpg .webp .bmp), a folder with a normal map (normal_map.png,
+normals.npz or Normal_gt.mat, and mask.png, K.txt beside it), a folder of such folders or files, or a quoted pattern.
+In the names of --mask, --camera, --rays, --texture and --depth-prior, {name} stands for the name of the input.
 
 The files of an input appear together or not at all, and replace those of an earlier run; manifest.json lists them.
 A failing input does not stop the others.
