@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from quotientgraph.campaign import ATTACKS
+from quotientgraph.campaign import ATTACKS, trial
 from quotientgraph.campaign.interruptions import whole
 from quotientgraph.campaign.trial import Outcome, in_child
 
@@ -54,6 +54,7 @@ def test_cases_are_counted(ends, tried, survived, says, monkeypatch):
         return real([sys.executable, "-c", code, str(Path(__file__).parent), command[-1], json.dumps(ends)], **options)
 
     monkeypatch.setattr(subprocess, "Popen", patched)
+    monkeypatch.setattr(trial, "_HANGS", 1.0)
     outcome = in_child("x:y", {}, time.monotonic() + (20 if "hang" not in ends else 8))
     assert (outcome.tried, outcome.survived) == (tried, survived)
     assert says is None or says in outcome.failures[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from importlib import import_module
 from typing import Any
 
@@ -17,7 +18,7 @@ class Report:
 
     def begin(self, case: str) -> None:
         """A case begins."""
-        self._write({"begin": case})
+        self._write({"begin": case, "at": time.time()})
 
     def end(self, failure: str | None) -> None:
         """The case is done; None if it was survived."""
