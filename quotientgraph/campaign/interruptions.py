@@ -188,6 +188,8 @@ def _refusal(status: int, folder: Path, allowed: tuple[int, ...]) -> str | None:
 
 def read_only(report: Any, count: int, seed: int) -> None:
     """Folders and files without rights; runs in a child."""
+    import tomllib  # noqa: F401  everything is loaded while it may still be read
+
     with _stage() as (folder, words, _):
         results, source = folder / "results", folder / "ball"
         (folder / "s.toml").write_text("angle = 2\n")
