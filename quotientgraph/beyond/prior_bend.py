@@ -7,7 +7,7 @@ cubic B-splines on a coarse grid, with a Gaussian process as what is expected of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -69,6 +69,10 @@ class Bend:
         )
         return rows @ coefficients.reshape(self.n_rows, self.n_columns) @ columns.T
 
+    def resized(self, size: float) -> Bend:
+        """The same functions with another expectation of the size of the error."""
+        return replace(self, size=size)
+
     @cached_property
     def precision(self) -> np.ndarray:
         """(n_coefficients, n_coefficients) inverse covariance of the coefficients (Matérn 5/2)."""
@@ -80,8 +84,12 @@ class Bend:
 
 
 def bend_from_differences(
-    rows: sparse.csr_matrix, precision: np.ndarray, difference: np.ndarray, variance: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+    rows: sparse.csr_matrix,
+    precision: np.ndarray,
+    difference: np.ndarray,
+    variance: np.ndarray,
+    weight: np.ndarray | None = None,
+) -> Fit:
     """Fit functions to differences of the offset between neighbouring cells of one component.
 
     Where two parallel surfaces share a component the difference is a jump. Jumps are few, so they are found as outliers.
@@ -94,20 +102,46 @@ def bend_from_differences(
         Inverse covariance expected of the coefficients.
     difference, variance : (n,)
         Difference of the offsets, and its variance by noise.
+    weight : (n,), optional
+        Weights to use instead of finding jumps.
 
     Returns
     -------
-    (n_coefficients,), (n_coefficients, n_coefficients)
-        The coefficients, and their covariance given the differences.
+    Fit
     """
-    weight = np.ones(len(difference))
-    for _ in range(_ROUNDS):
+    given = weight
+    weight = np.ones(len(difference)) if given is None else given
+    for _ in range(_ROUNDS if given is None else 1):
         scaled = rows.multiply((weight / variance)[:, None]).tocsr()
         normal = (rows.T @ scaled).toarray() + precision
         coefficients = np.linalg.solve(normal, scaled.T @ difference)
         ratio = (difference - rows @ coefficients) / (_OUTLIER * np.sqrt(variance))
-        weight = 1 / (1 + ratio**2) ** 2
-    return coefficients, np.linalg.inv(normal)
+        if given is None:
+            weight = 1 / (1 + ratio**2) ** 2
+    right = scaled.T @ difference
+    evidence = 0.5 * (np.linalg.slogdet(precision)[1] - np.linalg.slogdet(normal)[1] + right @ coefficients)
+    return Fit(coefficients, np.linalg.inv(normal), float(evidence), weight)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Coefficients fitted to differences.
+
+    Attributes
+    ----------
+    coefficients : (n_coefficients,) float64
+    covariance : (n_coefficients, n_coefficients) float64
+    evidence : float
+        Logarithm of the probability of the differences, up to a term that does not depend on what was expected of the
+        coefficients; comparable between fits of the same weights.
+    weight : (n,) float64
+        1 for a difference that fits, 0 for a jump.
+    """
+
+    coefficients: np.ndarray
+    covariance: np.ndarray
+    evidence: float
+    weight: np.ndarray
 
 
 def _splines(at: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:

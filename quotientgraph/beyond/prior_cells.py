@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from ..graph.pixels import PixelGraph
+from .prior_regions import unique_pairs
 
 _DEVIATION = 1.4826  # standard deviation of normal errors over the median of their size
 _MEDIAN = 1.5708  # variance of a median over that of a mean
@@ -157,11 +158,3 @@ def medians(group: np.ndarray, value: np.ndarray, weight: np.ndarray, n: int) ->
     if len(group):
         out[group[first]] = 0.5 * (value[np.clip(low, first, last)] + value[np.clip(high, first, last)])
     return out
-
-
-def unique_pairs(one: np.ndarray, other: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of different numbers below n, each once, the smaller number first."""
-    apart = one != other
-    one, other = one[apart].astype(np.int64), other[apart].astype(np.int64)
-    key = np.unique(np.minimum(one, other) * n + np.maximum(one, other))
-    return key // n, key % n

@@ -13,9 +13,9 @@ from scipy import ndimage
 
 from ..graph.quotient import Quotient
 from ..graph.selection import connected_components
-from .prior_cells import Cells, medians, unique_pairs
+from .prior_cells import Cells, medians
+from .prior_regions import merged
 
-_PATIENCE = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7)  # parts of the threshold for which similar cells are merged first
 _SMOOTH = 1.5  # pixels over which the offset is averaged before a pixel chooses its region
 _NEAR = 12  # pixels from a region up to which a pixel may choose it
 
@@ -61,7 +61,7 @@ def faces(
     middle = np.zeros(cells.n_cells)
     found = medians(cells.of[known], offset[known], np.ones(np.count_nonzero(known)), cells.n_cells)
     middle[level > 0] = found[level > 0]
-    region = _merged(*cells.neighbours(pixels, inside), middle, variance, least, sure)
+    region = merged(*cells.neighbours(pixels, inside), middle, variance, least, sure)
     precision = 1 / variance
     total = np.bincount(region, precision)
     level_of = np.bincount(region, precision * middle) / np.maximum(total, 1e-300)
@@ -76,35 +76,6 @@ def faces(
     same = inside & (of[pixels.tail] == of[pixels.head])
     parts = connected_components(pixels.n_pixels, pixels.tail[same], pixels.head[same])
     return _without_crumbs(graph, parts, inside, smallest)
-
-
-def _merged(
-    one: np.ndarray, other: np.ndarray, middle: np.ndarray, variance: np.ndarray, least: float, sure: float
-) -> np.ndarray:
-    """(n_cells,) region of each cell. In each round every region joins the neighbour that is most similar to it."""
-    n = len(middle)
-    region, precision = np.arange(n), 1 / variance
-    limits = [part * sure for part in _PATIENCE]
-    while len(one):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            spread = 1 / precision[one] + 1 / precision[other] + least**2
-            unlike = np.where(np.isfinite(spread), (middle[one] - middle[other]) ** 2 / spread, 0.0)
-        best = np.full(n, np.inf)
-        np.minimum.at(best, one, unlike)
-        np.minimum.at(best, other, unlike)
-        limit = limits[0] if limits else sure
-        join = (unlike <= limit**2) & ((unlike == best[one]) | (unlike == best[other]))
-        if not join.any():
-            if not limits:
-                break
-            limits.pop(0)
-            continue
-        merged = connected_components(n, one[join], other[join])
-        total = np.bincount(merged, precision)
-        middle = np.bincount(merged, precision * middle) / np.maximum(total, 1e-300)
-        precision, region, n = total, merged[region], len(total)
-        one, other = unique_pairs(merged[one], merged[other], n)
-    return region
 
 
 def _nearest(graph, chosen, of, offset, large, level):

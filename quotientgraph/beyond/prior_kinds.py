@@ -120,8 +120,8 @@ class Reading:
         expected = np.zeros((len(precision) + 1,) * 2)
         expected[:-1, :-1], expected[-1, -1] = precision, 1 / _EXPECTED**2
         difference, variance = cells.offset[one] - cells.offset[other], cells.variance[one] + cells.variance[other]
-        found, covariance = bend_from_differences(extended, expected, difference, variance)
-        value, error = float(found[-1]), float(np.sqrt(covariance[-1, -1]))
+        fit = bend_from_differences(extended, expected, difference, variance)
+        value, error = float(fit.coefficients[-1]), float(np.sqrt(fit.covariance[-1, -1]))
         if not abs(value) > max(_STILL_WRONG if attempt else _WRONG, _SURE * error):
             return None
         if self.camera.central:

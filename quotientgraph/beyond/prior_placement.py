@@ -22,6 +22,7 @@ from ..method.filling import along_trees
 from .prior_bend import Bend
 from .prior_borders import Contacts, CutIntervals
 from .prior_cells import Cells, medians
+from .prior_regions import merged, unique_pairs
 
 
 @dataclass(frozen=True)
@@ -46,15 +47,18 @@ class Constants:
     objection: float = 0.008  # log-odds against contact of a unit of evidence that does not agree
     blurring: float = 0.5  # part of the change by blur that a blurred cell may be off
     fit: float = 0.5  # pixels of gap up to which components of a given reconstruction touch
-    misfit: float = 3.0  # mean square deviation up to which the prior does not object to a surface
+    reliable: float = 0.01  # mean deviation from the prior up to which a given reconstruction is used at all
+    vague: float = 0.002  # deviation above which the place of a component is too uncertain to be compared
+    adopted: float = 2.5  # deviations up to which the prior does not object to two components that touch in it
     known: float = 0.015  # deviation up to which a group has a place of its own
     blur: float = 4.0  # pixels by which the prior is taken to be blurred
-    expelled: float = 2.5  # deviations beyond which a component leaves its group
+    expelled: float = 3.0  # deviations beyond which a component leaves its group
     outlier: float = 3.0  # deviations beyond which a cell counts for less
     rounds: tuple[float, ...] = (6.0, 5.0, 4.0, 3.0)  # log-odds above which pairs are joined
     lost: tuple[float, ...] = (2.0, 1.0, 0.0, -4.0)  # and those for groups of which the prior says nothing at all
 
 
+_BLOCK = 4.0, 32.0  # pixels a side of a block of vague components, at least and at most
 CHOSEN = Constants()
 
 
@@ -137,14 +141,35 @@ class Placing:
 
     def reweigh(self) -> None:
         """Lower the weight of cells that the prior blurs, and of those that disagree with their group."""
-        c = self.constants
+        c, cells, n = self.constants, self.cells, self.graph.n_components
         place = self.potential + self.shift[self.graph.labels]
-        blurred = self.cells.over(np.abs(_blurred(self.graph, place, c.blur) - place))
+        change = cells.over(_blurred(self.graph, place, c.blur) - place)
+        # Components that were placed one by one have noise, which blur changes as well.
+        part = np.bincount(cells.component, self.base, n)
+        noise = (np.bincount(self.group, part) + 1e-12)[self.group[cells.component]] ** -1.0
+        blurred = self._blur(change, part) * np.sqrt(np.maximum(change**2 - 4 * noise, 0.0))
         self.blurred = blurred
         weight = self.base / (1 + self.base * blurred**2) ** 2
         residual = self.cells.offset - self.shift[self.cells.component] - self.basis @ self.coefficients
         self.clear = weight
         self.weight = weight / (1 + weight * (residual / c.outlier) ** 2)
+
+    def _blur(self, change: np.ndarray, part: np.ndarray) -> float:
+        """How much of the change by blur the prior shows, 0 … 1, from components of several cells."""
+        cells = self.cells
+        rest = cells.offset - self.basis @ self.coefficients
+        wide = (self.base < 0.3 * part[cells.component]) & (self.base > 0)
+        if not wide.any():
+            return 0.0
+        n = self.graph.n_components
+        flat = wide & (np.abs(change) < 2e-3 * self.unit)
+        level = medians(cells.component[flat], rest[flat], self.base[flat], n)[cells.component]
+        known = wide & np.isfinite(level) & (np.abs(change) > self.constants.side_error * self.unit)
+        if np.count_nonzero(known) < 8:
+            return 0.0
+        ratio, size = (rest - level)[known] / change[known], np.abs(change[known]) * self.base[known]
+        slope = medians(np.zeros(len(ratio), dtype=np.int64), ratio, size, 1)[0]
+        return float(np.clip(slope, 0.0, 1.0))
 
     def level(self) -> Level:
         """Place all groups and estimate the smooth error, in one linear solve."""
@@ -213,8 +238,11 @@ class Placing:
         self.coefficients = level.coefficients
         return level
 
-    def adopt(self, shift: np.ndarray, whole: np.ndarray) -> int:
-        """Take over the surfaces of a reconstruction by normals alone to which the prior does not object.
+    def adopt(self, shift: np.ndarray, whole: np.ndarray) -> None:
+        """Take over those parts of a reconstruction by normals alone to which the prior does not object.
+
+        Components that touch in that reconstruction become one group as long as the prior, without its smooth error, puts
+        them in the same relative places within its noise.
 
         Parameters
         ----------
@@ -222,29 +250,48 @@ class Placing:
             Shift of each component in that reconstruction.
         whole : (n_components,) integers
             Components of the graph before it was split by the prior: parts of one of them are not joined.
-
-        Returns
-        -------
-        int
-            The number of surfaces of several components that were taken over.
         """
         c, cells, cut, n = self.constants, self.cells, self.cut, self.graph.n_components
-        fits = (cut.gaps(shift) < c.fit) & (whole[cut.one] != whole[cut.other])
-        surface = connected_components(n, cut.one[fits], cut.other[fits])
-        of = surface[cells.component]
+        fits = cut.gaps(shift) < c.fit
+        key = np.minimum(cut.one, cut.other).astype(np.int64) * n + np.maximum(cut.one, cut.other)
+        _, pair = np.unique(key, return_inverse=True)
+        share = np.bincount(pair, cut.length * fits) / np.bincount(pair, cut.length)
+        fits &= (share[pair] >= 0.5) & (whole[cut.one] != whole[cut.other])
         rest = cells.offset - shift[cells.component] - self.basis @ self.coefficients
-        middle = medians(of, rest, self.clear + 1e-9 * cells.weight, int(surface.max()) + 1)
-        square = np.minimum(self.clear * (rest - middle[of]) ** 2, 9.0)
         share = cells.weight * self.clear / np.maximum(self.base, 1e-300)
-        total = np.bincount(of, share)
-        misfit = np.bincount(of, share * square) / np.maximum(total, 1e-300)
-        several = np.bincount(surface) > 1
-        taken = several & (misfit < c.misfit)
-        self.shift = np.where(taken[surface], shift + np.nan_to_num(middle)[surface], self.shift)
-        self.joined |= fits & taken[surface[cut.one]]
-        kept = np.flatnonzero(self.joined)
-        self.group = connected_components(n, cut.one[kept], cut.other[kept])
-        return int(np.count_nonzero(taken))
+        middle = medians(np.zeros(cells.n_cells, dtype=np.int64), rest, share, 1)[0]
+        off = np.average(np.abs(rest - middle), weights=share + 1e-300)
+        if off > c.reliable * self.unit + np.average(np.sqrt(cells.variance[share > 0]), weights=share[share > 0]):
+            return
+        total = np.bincount(cells.component, self.clear, n)
+        mean = np.bincount(cells.component, self.clear * rest, n) / np.maximum(total, 1e-300)
+        variance = 1 / np.maximum(total, 1e-12)
+        least = c.part_error * self.unit
+        together = fits & self._in_one_block(variance, max(least, c.vague * self.unit))
+        region = connected_components(n, cut.one[together], cut.other[together])
+        precision = np.bincount(region, 1 / variance)
+        level = np.bincount(region, mean / variance) / precision
+        one, other = unique_pairs(region[cut.one[fits]], region[cut.other[fits]], len(level))
+        region = merged(one, other, level, 1 / precision, least, c.adopted)[region]
+        precision = 1 / (1 / np.maximum(total, 1e-12) + (c.part_error * self.unit) ** 2)
+        level = np.bincount(region, precision * mean) / np.bincount(region, precision)
+        several = np.bincount(region)[region] > 1
+        self.shift = np.where(several, shift + level[region], self.shift)
+        self.joined = fits & (region[cut.one] == region[cut.other])
+        self.group = connected_components(n, cut.one[self.joined], cut.other[self.joined])
+
+    def _in_one_block(self, variance: np.ndarray, vague: float) -> np.ndarray:
+        """(n_cut,) whether both components of an edge are too vague to be compared and lie in the same block of the image.
+
+        If vague components were put together by the similarity of what the prior says of them, noise would decide:
+        those with errors of one sign would come together, and even the mean over many of them would be wrong.
+        """
+        cells, cut, n = self.cells, self.cut, self.graph.n_components
+        side = np.clip(cells.noise / vague * 1.25, _BLOCK[0], _BLOCK[1])
+        count = np.bincount(cells.component, minlength=n)
+        row, column = (np.bincount(cells.component, at, n) / count // side for at in (cells.row, cells.column))
+        both = (variance > vague**2)[cut.one] & (variance > vague**2)[cut.other]
+        return both & (row[cut.one] == row[cut.other]) & (column[cut.one] == column[cut.other])
 
     def expel(self) -> int:
         """Take components out of their group of which the prior surely says another place; returns how many."""
@@ -255,7 +302,8 @@ class Placing:
         variance = 1 / np.maximum(total, 1e-12) + (self.constants.part_error * self.unit) ** 2
         size = np.bincount(self.graph.labels, minlength=n)
         share = np.bincount(self.group, size)[self.group]
-        out = (mean**2 > (self.constants.expelled**2) * variance) & (size < 0.5 * share)
+        precise = total > 1 / (self.constants.known * self.unit) ** 2
+        out = precise & (mean**2 > self.constants.expelled**2 * variance) & (size < 0.5 * share)
         if not out.any():
             return 0
         self.joined &= ~(out[self.cut.one] | out[self.cut.other])

@@ -32,6 +32,9 @@ _FACE_SURE = 3.0  # deviations by which two faces must differ
 _RAMP_REACH = 6.0  # pixels that a slope of the offset is followed, to bound the error of a blurred cell
 _FACE_PIXELS, _FACE_POINTS = 48, 5  # of a face, for a prior that is known everywhere and for a sparse one
 _JUDGED = 16.0, 4.0  # pixels that a cell needs to take part in a difference
+_BEND_PARTS = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01, 0.003)  # of the expected size of the smooth error, of which the least likely enough is taken
+_PARSIMONY = 3.0  # log-odds that a larger smooth error must gain
+_LEAST_PART = 0.1  # of the errors that neighbouring pixels share, if there is no smooth error
 _PRECISE = 0.02  # relative error up to which depth is called right
 
 
@@ -109,7 +112,10 @@ class Prior:
         offset = said - filled
         cells = Cells.from_offsets(graph.pixels, graph.labels, offset, self.trust, _LEAST_NOISE * unit)
         bend = Bend(graph.pixels.map.shape, constants.bend_size * unit, constants.bend_length, constants.bend_steps)
-        coefficients = _first_bend(graph, cells, bend)
+        expected = bend.size
+        bend, coefficients = _first_bend(graph, cells, bend)
+        # A prior without smooth error has little of other errors that neighbouring pixels share.
+        constants = _scaled(constants, (expected / max(bend.size, _LEAST_PART * expected)) ** 2)
         straight = offset - bend.image(coefficients).ravel()[graph.pixels.map.position]
         ramp = cells.ramp(graph.pixels, straight, _RAMP_REACH)
         labels = faces(
@@ -173,13 +179,20 @@ def _differences(graph: Quotient, cells: Cells, bend: Bend) -> tuple[np.ndarray,
     return one, other, (basis[one] - basis[other]).tocsr()
 
 
-def _first_bend(graph: Quotient, cells: Cells, bend: Bend) -> np.ndarray:
-    """Coefficients of the smooth error, from differences between neighbouring cells."""
+def _first_bend(graph: Quotient, cells: Cells, bend: Bend) -> tuple[Bend, np.ndarray]:
+    """The smooth error from differences between neighbouring cells: its size, and its coefficients."""
     one, other, rows = _differences(graph, cells, bend)
     if not len(one):
-        return np.zeros(len(bend.precision))
+        return bend, np.zeros(len(bend.precision))
     difference, variance = cells.offset[one] - cells.offset[other], cells.variance[one] + cells.variance[other]
-    return bend_from_differences(rows, bend.precision, difference, variance)[0]
+    weight = bend_from_differences(rows, bend.precision, difference, variance).weight
+    fits = [
+        (bend_from_differences(rows, sized.precision, difference, variance, weight), sized)
+        for sized in (bend.resized(bend.size * part) for part in _BEND_PARTS)
+    ]
+    enough = max(fit.evidence for fit, _ in fits) - _PARSIMONY
+    best, sized = next((fit, sized) for fit, sized in reversed(fits) if fit.evidence >= enough)
+    return sized, best.coefficients
 
 
 def _centred_unknown(
