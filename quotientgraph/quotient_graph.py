@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
@@ -11,9 +10,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from laplacians import working_clock
+
 from . import io
 from .beyond.anchors import Anchors
 from .beyond.automatic_angle import suitable_angle
+from .beyond.doubts import judged
 from .beyond.hidden_jumps import hidden_jumps
 from .beyond.priors import Prior
 from .geometry.camera import Camera, as_camera
@@ -32,6 +34,10 @@ from .settings import BEST, Settings, check_angle
 if TYPE_CHECKING:
     import igraph
     import networkx
+
+
+# What integration takes at its peak, at least; see docs/speed.md.
+_BYTES_PER_PIXEL = 220
 
 
 class QuotientGraph(Quotient):
@@ -103,25 +109,29 @@ class QuotientGraph(Quotient):
         QuotientGraph
         """
         check_angle(angle)
-        began = time.perf_counter()
+        began = working_clock()
         settings = Settings.from_preset(preset)
         found = io.as_normals(normals, frame)
-        mask = found.mask if mask is None else io.as_mask(mask, found.normals.shape[:2])
-        view = as_camera(found.camera if camera is None else camera)
+        height, width = found.normals.shape[:2]
+        lacking = io.shortage(_BYTES_PER_PIXEL * height * width)
+        if lacking:
+            raise MemoryError(f"normals: to integrate a map of {height}×{width} {lacking}")
+        mask = found.mask if mask is None else io.as_mask(mask, (height, width))
+        given, corrected = io.understand_camera(camera, (height, width))
+        view = as_camera(found.camera if given is None else given)
         pixels = PixelGraph.from_map(NormalMap.from_array(found.normals, mask, view, frame), connectivity)
         doubts = io.check_conventions(found.normals, mask, view, frame) if check else []
-        graph = cls.from_components(pixels, jumps_of(pixels, continuity), np.arange(pixels.n_pixels, dtype=np.int32))
-        graph = replace(graph, seconds={"graph": time.perf_counter() - began}, warnings=(*found.warnings, *doubts))
-        if angle == "auto":
-            return graph._formed(settings.angle, preset)
-        return graph._formed(angle, None)
-
-    def _formed(self, angle: Any, preset: str | None) -> Self:
-        """The graph with its components formed anew by an angle."""
-        began = time.perf_counter()
-        chosen = suitable_angle(self.pixels) if isinstance(angle, str) else angle
-        graph = replace(self.divided(components_by_angle(self.pixels, chosen)), angle=chosen, preset=preset)
-        return replace(graph, seconds={**self.seconds, "components": time.perf_counter() - began})
+        jump = jumps_of(pixels, continuity)
+        formed = working_clock()
+        chosen = _resolved(settings.angle if angle == "auto" else angle, pixels)
+        graph = cls.from_components(pixels, jump, components_by_angle(pixels, chosen))
+        return replace(
+            graph,
+            angle=chosen,
+            preset=preset if angle == "auto" else None,
+            seconds={"graph": formed - began, "components": working_clock() - formed},
+            warnings=(*found.warnings, *corrected, *doubts),
+        )
 
     def optimize(
         self,
@@ -203,11 +213,17 @@ class QuotientGraph(Quotient):
             prior_weight=prior_weight,
             prior_kind=prior_kind,
         )
-        graph = self if self.preset in (None, preset or self.preset) else self._formed(settings.angle, preset)
+        graph = self
+        if self.preset not in (None, preset or self.preset):
+            angle = _resolved(settings.angle, self.pixels)
+            graph = replace(self.divided(components_by_angle(self.pixels, angle)), angle=angle, preset=preset)
         known = Anchors.from_depths(graph, anchors)
         place = Prior.from_depth(graph, prior, settings.prior_kind, prior_confidence, prior_weight, known)
         hooks = _hooks(settings, known if place is None else None, place)
-        return Reconstruction.from_outcome(optimize(graph, settings, hooks, progress))
+        found = optimize(graph, settings, hooks, progress)
+        # The published method says nothing about confidence, so its preset does not spend time on it.
+        plain = (preset or self.preset) == "paper"
+        return Reconstruction.from_outcome(found if plain else judged(found))
 
     def filled(self, solver: Any = "auto", filling: str = BEST.filling) -> np.ndarray:
         """(n_pixels,) potential of each component integrated on its own, of zero mean over each."""
@@ -233,6 +249,11 @@ class QuotientGraph(Quotient):
     def to_networkx(self, potential: np.ndarray | None = None) -> networkx.Graph:
         """A networkx `Graph` of the components, with the attributes of `node_table` and `edge_table`."""
         return export.to_networkx(self, self.filled() if potential is None else potential)
+
+
+def _resolved(angle: Any, pixels: PixelGraph) -> float | None:
+    """The angle in degrees, or None; "auto" is chosen from the normals."""
+    return suitable_angle(pixels) if isinstance(angle, str) else angle
 
 
 def _hooks(settings: Settings, known: Anchors | None = None, place: Prior | None = None) -> Hooks:

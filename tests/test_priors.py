@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from quotientgraph import Pinhole, QuotientGraph, integrate, scenes
-from quotientgraph.beyond.priors import Prior
 from quotientgraph.io import read_normals
 from quotientgraph.metrics import made, relative_error
 

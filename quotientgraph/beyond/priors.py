@@ -32,7 +32,15 @@ _FACE_SURE = 3.0  # deviations by which two faces must differ
 _RAMP_REACH = 6.0  # pixels that a slope of the offset is followed, to bound the error of a blurred cell
 _FACE_PIXELS, _FACE_POINTS = 48, 5  # of a face, for a prior that is known everywhere and for a sparse one
 _JUDGED = 16.0, 4.0  # pixels that a cell needs to take part in a difference
-_BEND_PARTS = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01, 0.003)  # of the expected size of the smooth error, of which the least likely enough is taken
+_BEND_PARTS = (
+    1.0,
+    0.5,
+    0.25,
+    0.1,
+    0.03,
+    0.01,
+    0.003,
+)  # of the expected size of the smooth error, of which the least likely enough is taken
 _PARSIMONY = 3.0  # log-odds that a larger smooth error must gain
 _LEAST_PART = 0.1  # of the errors that neighbouring pixels share, if there is no smooth error
 _PRECISE = 0.02  # relative error up to which depth is called right

@@ -115,15 +115,11 @@ def integrated(
     source: Understood, settings: dict[str, Any], args: argparse.Namespace, watcher: Watcher
 ) -> Reconstruction:
     """Integrate the normals that were read."""
-    from ..integration import integrate, keywords_of
+    from ..integration import integrate
 
     options: dict[str, Any] = {key: getattr(args, key) for key in ("connectivity", "method") if getattr(args, key)}
     if args.angle is not None:
         options["angle"] = None if args.angle == "none" else args.angle
-    method = args.method or "components"
-    for keyword in settings:
-        if keyword not in keywords_of(method):
-            raise ValueError(f"--method {method} does not know {_option(keyword)}")
     watcher.stage("components, filling")
     return integrate(
         source.normals,

@@ -13,6 +13,7 @@ from .conventions import FrameEvidence, FrameScore, detect_frame, frame_axes, fr
 from .depth_files import read_depth, read_labels, write_depth, write_graphml, write_labels
 from .folders import InputFiles, find_files_beside, find_input_files, is_input_folder
 from .formats import InputError, read_arrays, readable, reader, writable, write_image, writer
+from .memory import shortage
 from .mesh_files import mesh_suffixes, mesh_writer, write_mesh, write_points
 from .normal_arrays import as_mask, as_normals, understand_camera
 from .normal_files import NormalInput, read_normals
@@ -44,6 +45,7 @@ __all__ = [
     "read_normals",
     "readable",
     "reader",
+    "shortage",
     "to_opencv",
     "understand_camera",
     "writable",

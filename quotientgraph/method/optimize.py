@@ -7,7 +7,6 @@ live in `quotientgraph.beyond`.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -102,10 +101,10 @@ def optimize(
     scale = Outliers.from_settings(settings).scale(graph.pixels.map)
     report, close = reporter(progress, settings.max_iterations)
     try:
-        began = time.perf_counter()
+        began = laplacians.working_clock()
         known = hooks.known
         inside = fill(graph, fill_backend, hooks.leave_out)
-        filled = time.perf_counter()
+        filled = laplacians.working_clock()
         cut = CutEdges.from_graph(graph, inside.potential, scale)
         scales = Scales(graph, cut, inside.potential, settings, backend, report, xp, known)
         converged = scales.descend()
@@ -125,7 +124,7 @@ def optimize(
         potential=potential,
         levels=levels,
         history=scales.history,
-        seconds={**graph.seconds, "filling": filled - began, "scales": time.perf_counter() - filled},
+        seconds={**graph.seconds, "filling": filled - began, "scales": laplacians.working_clock() - filled},
         converged=converged,
         warnings=warnings_of(graph, scales.history, converged, scales.unsolved, inside.converged),
         device="cpu" if xp is np else "cuda",

@@ -91,9 +91,7 @@ def warnings_of(graph: Quotient, history: list[Step], converged: bool, unsolved:
     pixels = graph.pixels
     out = list(graph.warnings)
     out += [
-        f"{count} pixels of the mask {LEFT_OUT[reason]} and were left out"
-        for reason, count in pixels.map.dropped.items()
-        if count
+        f"{count} pixels {LEFT_OUT[reason]} and were left out" for reason, count in pixels.map.dropped.items() if count
     ]
     if pixels.n_pieces > 1:
         out.append(

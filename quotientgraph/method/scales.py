@@ -6,12 +6,12 @@ on the weights are bilateral. After a merge one iteration is uniform again.
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 
+import laplacians
 from laplacians import LaplacianSystem, Pattern, solve_checked
 from laplacians.core.arrays import to_device
 
@@ -82,7 +82,7 @@ class Scales:
         self.unsolved = 0  # systems whose backend did not converge
         # Where every pixel is a component nothing was integrated beforehand, and one alignment is enough.
         self.alignments = 1 if graph.n_components == graph.pixels.n_pixels else 2
-        self.began = time.perf_counter()
+        self.began = laplacians.working_clock()
         self.base = to_device(potential, xp)
         self._enter(graph, cut.to(xp))
 
@@ -157,7 +157,7 @@ class Scales:
             self.graph.n_components,
             energy,
             solution.iterations,
-            time.perf_counter() - self.began,
+            laplacians.working_clock() - self.began,
         )
         self.history.append(step)
         self.report(step)

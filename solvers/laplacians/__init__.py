@@ -13,7 +13,7 @@ from .backends.direct import Direct
 from .backends.multigrid import Multigrid
 from .checked import solve_checked
 from .comparison import Dumping, Timing, compare, timing_table
-from .core.compiling import compile_seconds, kernel_notes, on_compile
+from .core.compiling import compile_seconds, kernel_notes, on_compile, working_clock
 from .multigrid.lists import NeighbourLists
 from .pattern import Pattern
 from .registry import Backend, Solver, available, backends, get, register
@@ -42,4 +42,5 @@ __all__ = [
     "register",
     "solve_checked",
     "timing_table",
+    "working_clock",
 ]

@@ -47,6 +47,23 @@ def compile_seconds() -> float:
     return _clock.seconds
 
 
+def working_clock() -> float:
+    """A clock, in seconds, that stands still while this thread compiles kernels or loads them from disk.
+
+    Returns
+    -------
+    float
+        Only differences of two readings mean something.
+
+    Examples
+    --------
+    >>> began = working_clock()
+    >>> working_clock() >= began
+    True
+    """
+    return time.perf_counter() - _clock.seconds
+
+
 def kernel_notes() -> tuple[str, ...]:
     """What a user should know about the cache of compiled kernels, each said once; empty if all is well.
 
