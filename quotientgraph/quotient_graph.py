@@ -15,6 +15,7 @@ from laplacians import working_clock
 from . import io
 from .beyond.anchors import Anchors
 from .beyond.automatic_angle import suitable_angle
+from .beyond.creases import refine_creases
 from .beyond.doubts import judged
 from .beyond.hidden_jumps import hidden_jumps
 from .beyond.priors import Prior
@@ -148,6 +149,7 @@ class QuotientGraph(Quotient):
         progress: bool | Progress | None = None,
         fill_solver: Any = "auto",
         filling: str | None = None,
+        creases: str | None = None,
         preset: str | None = None,
         prior: ArrayLike | None = None,
         prior_weight: float = 1.0,
@@ -179,9 +181,12 @@ class QuotientGraph(Quotient):
             Backend for the filling systems, which are larger and better conditioned.
         filling : "contracted" or "induced", optional
             Whether components are filled without the depth jumps hidden in them, or over all their edges.
+        creases : "anywhere" or "midway", optional
+            Where two components meet between two pixels: anywhere, with the edges of a border deciding together, or
+            midway. It is midway when components are merged and where anchors are given.
         preset : "best" or "paper", optional
-            Stands for what is not given: "best" is contracted and natural; "paper" is the published method: induced
-            and absolute. By default the preset that the graph was made with. If that
+            Stands for what is not given: "best" is contracted, anywhere and natural; "paper" is the published
+            method: induced, midway and absolute. By default the preset that the graph was made with. If that
             was another one and chose the angle, the components are formed anew with the angle of this one.
         prior : (H, W) array, optional
             Coarse depth, NaN where unknown, of any scale and offset. It decides what normals leave open: depth across
@@ -210,6 +215,7 @@ class QuotientGraph(Quotient):
             device=device,
             fill_solver=fill_solver,
             filling=filling,
+            creases=creases,
             prior_weight=prior_weight,
             prior_kind=prior_kind,
         )
@@ -219,7 +225,7 @@ class QuotientGraph(Quotient):
             graph = replace(self.divided(components_by_angle(self.pixels, angle)), angle=angle, preset=preset)
         known = Anchors.from_depths(graph, anchors)
         place = Prior.from_depth(graph, prior, settings.prior_kind, prior_confidence, prior_weight, known)
-        hooks = _hooks(settings, known if place is None else None, place)
+        hooks = _hooks(graph, settings, known if place is None else None, place)
         found = optimize(graph, settings, hooks, progress)
         # The published method says nothing about confidence, so its preset does not spend time on it.
         plain = (preset or self.preset) == "paper"
@@ -229,7 +235,7 @@ class QuotientGraph(Quotient):
         """(n_pixels,) potential of each component integrated on its own, of zero mean over each."""
         settings = BEST.changed(filling=filling)
         backend = solver if isinstance(solver, str) and solver == "auto" else backend_of(solver, "solver")
-        return fill(self, backend, _hooks(settings).leave_out).potential
+        return fill(self, backend, _hooks(self, settings).leave_out).potential
 
     def node_table(self) -> export.Table:
         """Columns with one entry per component; see `quotientgraph.graph.export.node_table`."""
@@ -256,10 +262,12 @@ def _resolved(angle: Any, pixels: PixelGraph) -> float | None:
     return suitable_angle(pixels) if isinstance(angle, str) else angle
 
 
-def _hooks(settings: Settings, known: Anchors | None = None, place: Prior | None = None) -> Hooks:
-    """The additions to the published method that the settings ask for."""
+def _hooks(graph: Quotient, settings: Settings, known: Anchors | None = None, place: Prior | None = None) -> Hooks:
+    """The additions to the published method that the settings ask for and the graph allows."""
+    whole = settings.merge_every is None and graph.jump.ndim == 1 and known is None
     return Hooks(
         leave_out=hidden_jumps if settings.filling == "contracted" else None,
+        refine=refine_creases if whole and settings.creases == "anywhere" else None,
         known=known,
         place=place,
     )

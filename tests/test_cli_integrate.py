@@ -323,7 +323,7 @@ def test_a_switch_with_an_optional_value_in_a_configuration(work, capsys):
     ("text", "says"),
     [
         ("anlge = 2", "unknown key 'anlge'; did you mean 'angle'?"),
-        ("zzz = 2", "unknown key 'zzz'; known are alignment, anchor, angle"),
+        ("zzz = 2", "unknown key 'zzz'; known are anchor, angle"),
         ("angle = [", "not a TOML file"),
         ("angle = 'wide'", "s.toml: argument --angle: 'wide' is not a number"),
         ("labels = 3", "labels is true or false, not 3"),

@@ -120,29 +120,29 @@ def test_the_spread_is_the_standard_error_over_scenes():
 
 def test_rows_of_an_ablation():
     """Each text is a row; the paper's preset is always there to compare with."""
-    rows = variations(["faces=joined", "alignment=uniform;faces=joined"], ["components", "bini"])
-    assert list(rows) == ["default", "faces=joined", "alignment=uniform;faces=joined", "bini"]
+    rows = variations(["filling=induced", "angle=2;filling=induced"], ["components", "bini"])
+    assert list(rows) == ["default", "filling=induced", "angle=2;filling=induced", "bini"]
     table = unseen_table(rows)
     jobs = table.jobs([Case("heap 1", "random:heap?seed=1", "opencv"), Case("bear", "/data/bear")])
     assert [job.settings for job in jobs if job.method == "components"] == [
         {},
-        {"faces": "joined"},
-        {"alignment": "uniform", "faces": "joined"},
+        {"filling": "induced"},
+        {"angle": 2, "filling": "induced"},
         {"preset": "paper"},
     ]
     with pytest.raises(ValueError, match="expected NAME=VALUE"):
-        variations(["faces"])
+        variations(["filling"])
 
 
 def test_the_command_measures_and_resumes(tmp_path, capsys, monkeypatch):
     """Two processes, one stored view and no random scenes: the table is printed, and a second run measures nothing."""
     _view(tmp_path / "corner.npz", scenes.make("boxes", shape=(20, 24)))
     monkeypatch.setattr("quotientgraph.bench.unseen.scenes.cases", lambda split, limit: iter(()))
-    words = ["bench", tmp_path, "--table", "unseen", "--vary", "faces=joined", "--out", tmp_path / "out", "--quiet"]
+    words = ["bench", tmp_path, "--table", "unseen", "--vary", "filling=induced", "--out", tmp_path / "out", "--quiet"]
     assert main([*map(str, words), "--processes", "2"]) == 0
     text = capsys.readouterr().out
     assert "real views: mean error, %" in text
-    assert "faces=joined" in text
+    assert "filling=induced" in text
     journal = tmp_path / "out" / "journal.jsonl"
     lines = journal.read_text().splitlines()
     assert sum("key" in json.loads(line) for line in lines) == 3 * len(DEGRADATIONS)

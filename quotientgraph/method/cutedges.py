@@ -45,6 +45,8 @@ class CutEdges:
         γ² of a and of b.
     unit : (n_cut,) float64
         What a residual is multiplied by before it is compared with the outlier thresholds.
+    slack : (2, n_cut) float64 or None
+        Residuals ≤ 0 and ≥ 0 between which an edge is content; None means at 0 only, as in the paper.
     """
 
     pattern: Pattern
@@ -57,6 +59,7 @@ class CutEdges:
     beyond_component: Any
     gamma_squared: Any
     unit: Any
+    slack: Any = None
 
     @classmethod
     def from_graph(cls, graph: Quotient, potential: np.ndarray, scale: float | np.ndarray) -> CutEdges:
@@ -97,7 +100,7 @@ class CutEdges:
         if xp is array_namespace(self.start):
             return self
         given = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "pattern"}
-        arrays = {name: to_device(value, xp) for name, value in given.items()}
+        arrays = {name: None if value is None else to_device(value, xp) for name, value in given.items()}
         if self.residual is self.residual_back:
             arrays["residual_back"] = arrays["residual"]
         return CutEdges(self.pattern.to(xp), **arrays)
@@ -145,6 +148,7 @@ class CutEdges:
             beyond_component=ends(xp.where(component < 0, -1, merged[component])),
             gamma_squared=ends(self.gamma_squared[:, kept]),
             unit=self.unit[kept],
+            slack=None if self.slack is None else xp.where(turned, -self.slack[::-1, kept], self.slack[:, kept]),
         )
 
 

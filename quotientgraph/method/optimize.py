@@ -1,8 +1,8 @@
 """The method from start to end: fill the components, find their relative scales, say how it went.
 
 With no hooks this is the published method. What goes beyond it plugs in at the hooks, in the order in which they are called:
-edges to leave out of the filling, pixels of known depth, and placing the surfaces by a depth prior. The additions themselves
-live in `quotientgraph.beyond`.
+edges to leave out of the filling, pixels of known depth, refining the scales, and placing the surfaces by a depth prior. The
+additions themselves live in `quotientgraph.beyond`.
 """
 
 from __future__ import annotations
@@ -43,6 +43,8 @@ class Placement:
     certainty: np.ndarray
 
 
+# A function that goes on from the scales that were found, and returns whether it converged.
+Refine = Callable[[Scales], bool]
 # A function of Q0, its filled potential and the potential found from the normals that improves on the latter.
 Place = Callable[[Quotient, np.ndarray, np.ndarray], Placement]
 
@@ -62,6 +64,8 @@ class Hooks:
     ----------
     leave_out : callable
         Edges inside components that do not count in the filling.
+    refine : callable
+        Goes on from the scales that were found.
     known : KnownDepth
         Anchors.
     place : callable
@@ -69,6 +73,7 @@ class Hooks:
     """
 
     leave_out: LeaveOut | None = None
+    refine: Refine | None = None
     known: KnownDepth | None = None
     place: Place | None = None
 
@@ -108,6 +113,8 @@ def optimize(
         cut = CutEdges.from_graph(graph, inside.potential, scale)
         scales = Scales(graph, cut, inside.potential, settings, backend, report, xp, known)
         converged = scales.descend()
+        if hooks.refine is not None:
+            converged = hooks.refine(scales) or converged
         potential = to_host(scales.potential)
         placed = hooks.place(scales.levels[0], inside.potential, potential) if hooks.place else None
     finally:

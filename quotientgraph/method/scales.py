@@ -104,21 +104,34 @@ class Scales:
         """(n_pixels,) the potential that the optimisation has reached."""
         return self.base + self.shift[self.labels]
 
-    def descend(self) -> bool:
+    def descend(self, cut: CutEdges | None = None, limit: int | None = None, shorten: float = 1.0) -> bool:
         """Reweight and solve until the energy has settled, merging on the way if the settings ask for it.
+
+        Parameters
+        ----------
+        cut : CutEdges, optional
+            Other equations for the cut edges of the graph than its own.
+        limit : int, optional
+            The iteration to stop at; by default `max_iterations`.
+        shorten : float
+            Factor of the step length each time the energy rises, which whole steps might let it do for ever.
 
         Returns
         -------
         bool
             False if it was stopped by the number of iterations.
         """
-        settings, before = self.settings, np.inf
+        settings, before, stride = self.settings, np.inf, 1.0
         while len(self.cut.number):
-            if self.iteration >= settings.max_iterations:
+            if self.iteration >= (limit or settings.max_iterations):
                 return False
             kind = "none" if self.iteration == 0 else self.outliers.kind
-            energy = self.solve(self.alignments == 0, replace(self.outliers, kind=kind))
-            settled = abs(energy - before) < settings.energy_tol * before or energy == 0
+            energy = self.solve(
+                self.cut if cut is None else cut, self.alignments == 0, replace(self.outliers, kind=kind), stride
+            )
+            settled = abs(energy - before) < settings.energy_tol * stride * before or energy == 0
+            if energy > before:
+                stride *= shorten
             before = energy
             if settings.merge_every is None:
                 if settled:
@@ -128,15 +141,14 @@ class Scales:
                 before = np.inf
         return True
 
-    def solve(self, bilateral: bool, outliers: Outliers) -> float:
-        """One reweighted solve.
+    def solve(self, cut: CutEdges, bilateral: bool, outliers: Outliers, stride: float = 1.0) -> float:
+        """One reweighted solve, of which the part `stride` is taken as a step.
 
         Returns
         -------
         float
             The energy after the step, with the weights before it.
         """
-        cut = self.cut
         terms = pair_terms(cut, self.shift, bilateral, outliers)
         weight = self.xp.maximum(terms[0], _LEAST_WEIGHT * float(terms[0].mean()))
         if self.ties is None:
@@ -145,7 +157,7 @@ class Scales:
             unit = float(cut.gamma_squared.mean()) if bilateral else 1.0
             system, start_energy = self.ties.system(weight, terms[1], self.shift, not bilateral, unit), np.inf
         solution = solve_checked(self.solver, system, start_energy, self.iteration)
-        x = to_device(solution.x if self.ties is None else self.ties.components(solution.x), self.xp)
+        x = stride * to_device(solution.x if self.ties is None else self.ties.components(solution.x), self.xp)
         self.shift = self.shift + x
         change = x[cut.pattern.tail] - x[cut.pattern.head]
         energy = float((terms[2] + change * (change * terms[0] - 2 * terms[1])).sum())

@@ -7,7 +7,9 @@ its two equations, times the outlier weight:
 - bilateral (BiNI): γ_a² σ_k(γ_a²((φ_−b − φ_a)² − (φ_b − φ_a)²)) for the equation of a, where −b is the pixel beyond a as
   seen from b, and likewise for b; ½γ² where there is no such pixel;
 - outlier reweighting: soft, 1/(1 + (|χ|/√(LU))^q) with q such that |χ| = L gives σ(4) ≈ 0.98 and |χ| = U gives
-  σ(−4) ≈ 0.02; hard, 1 below U and 0 from there on; none, 1.
+  σ(−4) ≈ 0.02; hard, 1 below U and 0 from there on; none, 1;
+- slack, an addition to the paper: where two planes meet in a crease, the place of the crease between the two pixels is
+  unknown, and with it χ, within an interval (`quotientgraph.beyond.creases`). Inside it a residual counts a tenth.
 
 `pair_terms` adds the weights up by pair of components. It exists as a Numba kernel for the CPU and as expressions over an
 array namespace (numpy or cupy) for small systems and for the GPU; the tests hold the two equal.
@@ -30,6 +32,7 @@ from .cutedges import CutEdges
 from .vectormath import exp, log
 
 SHARPNESS = 2.0  # k of the bilateral sigmoid
+INSIDE = 0.1  # the factor by which a residual counts within the slack of its edge
 KINDS = {"soft": 0, "hard": 1, "none": 2}
 
 _FEW_EDGES = 10_000  # array expressions take a millisecond up to here, and the kernel would have to be compiled first
@@ -122,7 +125,7 @@ def pair_terms_by_kernel(cut: CutEdges, shift: np.ndarray, bilateral: bool, outl
         _edge_blocks(cut.start), cut.pattern.tail, cut.pattern.head, cut.start, cut.difference,
         np.stack([cut.residual, cut.residual_back]) if one_sided else cut.residual[None],
         cut.beyond, cut.beyond_component, cut.gamma_squared, cut.unit,
-        shift, bilateral, SHARPNESS,
+        np.zeros((2, 0)) if cut.slack is None else cut.slack, shift, bilateral, SHARPNESS, INSIDE,
         KINDS[outliers.kind], outliers.upper, outliers.centre, outliers.power, out,
     )  # fmt: skip
     return out
@@ -135,7 +138,12 @@ def pair_terms_over(xp: Any, cut: CutEdges, shift: Any, bilateral: bool, outlier
     total = xp.zeros((3, cut.pattern.n_pairs))
     for side, (residual, end) in enumerate(((cut.residual, tail), (cut.residual_back, head))):
         chi = residual + step
-        weight = outliers.weight(chi * cut.unit, xp)
+        if cut.slack is None:
+            weight = outliers.weight(chi * cut.unit, xp)
+        else:
+            gap = xp.maximum(xp.maximum(cut.slack[0] - chi, chi - cut.slack[1]), 0.0)
+            size = xp.maximum(xp.abs(chi), 1e-300)
+            weight = outliers.weight(gap * cut.unit, xp) * (INSIDE + (1 - INSIDE) * gap / size)
         if bilateral:
             gamma, component = cut.gamma_squared[side], cut.beyond_component[side]
             moved = cut.beyond[side] + shift[component] - shift[end]
@@ -153,14 +161,26 @@ def _edge_blocks(start: np.ndarray) -> np.ndarray:
 
 
 @kernel(error_model="numpy", fastmath={"contract"})
-def _outlier_weights(chi, unit, kind, upper, centre, power, w):
-    """Write the outlier weight of each residual χ, times its unit, to `w`; all arrays have the length of `w`."""
+def _outlier_weights(chi, unit, slack, at, inside, kind, upper, centre, power, gap, w):
+    """Write the outlier weight of each residual χ to `w`, and its gap to `gap`.
+
+    The gap is the distance of χ from its slack (0 inside, |χ| where there is no slack). Inside the slack a residual counts
+    by the factor `inside`. `slack` is (2, n_cut) and read from `at` on, or (2, 0).
+    """
+    for k in range(len(w)):
+        gap[k] = abs(chi[k])
+    if slack.shape[1] > 0:
+        for k in range(len(w)):
+            gap[k] = max(max(0.0, slack[0, at + k] - chi[k]), chi[k] - slack[1, at + k])
     if kind == 0:
         for k in range(len(w)):
-            w[k] = 1.0 / (1.0 + exp(power * log(max(abs(chi[k]) * unit[k] / centre, 1e-300))))
+            w[k] = 1.0 / (1.0 + exp(power * log(max(gap[k] * unit[k] / centre, 1e-300))))
     else:
         for k in range(len(w)):
-            w[k] = 0.0 if kind == 1 and abs(chi[k]) * unit[k] >= upper else 1.0
+            w[k] = 0.0 if kind == 1 and gap[k] * unit[k] >= upper else 1.0
+    if slack.shape[1] > 0:
+        for k in range(len(w)):
+            w[k] *= inside + (1.0 - inside) * gap[k] / max(abs(chi[k]), 1e-300)
 
 
 @kernel(error_model="numpy", fastmath={"contract"})
@@ -180,8 +200,8 @@ def _add(begin, end, start, at, chi, w, out):
 
 @kernel(parallel=True, parallel_from=2**15, error_model="numpy", fastmath={"contract"})
 def _add_pairs(
-    blocks, tail, head, start, difference, residual, beyond, beyond_component, gamma_squared, unit, shift,
-    bilateral, sharpness, kind, upper, centre, power, out,
+    blocks, tail, head, start, difference, residual, beyond, beyond_component, gamma_squared, unit, slack, shift,
+    bilateral, sharpness, inside, kind, upper, centre, power, out,
 ):  # fmt: skip
     """out[:, p] += Σ W, −Σ Wχ, Σ Wχ² over the edges of each pair p; the arguments are the fields of `CutEdges`.
 
@@ -202,7 +222,7 @@ def _add_pairs(
                     step = shift[tail[p]] - shift[head[p]]
                     for e in range(start[p], start[p + 1]):
                         chi[e - at] = residual[side, e] + step
-                _outlier_weights(chi, unit[at:stop], kind, upper, centre, power, outlier)
+                _outlier_weights(chi, unit[at:stop], slack, at, inside, kind, upper, centre, power, x, outlier)
             if bilateral:
                 gamma = gamma_squared[side, at:stop]
                 for p in range(begin, end):
