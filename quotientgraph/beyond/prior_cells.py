@@ -73,7 +73,9 @@ class Cells:
         """
         height, width = pixels.map.shape
         known = np.flatnonzero(np.isfinite(offset) & (trust > 0))
-        side = int(np.clip(np.sqrt(_FILLED * pixels.n_pixels / max(len(known), 1)), _SIDE, max(height, width) / 4 + _SIDE))
+        side = int(
+            np.clip(np.sqrt(_FILLED * pixels.n_pixels / max(len(known), 1)), _SIDE, max(height, width) / 4 + _SIDE)
+        )
         row, column = np.divmod(pixels.map.position, width)
         square = (row // side).astype(np.int64) * (width // side + 1) + column // side
         key = labels.astype(np.int64) * ((height // side + 1) * (width // side + 1)) + square
@@ -88,7 +90,15 @@ class Cells:
                 break
         noise = _DEVIATION * float(np.median(spread[judged])) if judged.any() else 0.0
         centre = (np.bincount(of, row) / count, np.bincount(of, column) / count)
-        return cls(of.astype(np.int32), labels[first], *centre, weight, np.nan_to_num(middle), max(noise, least), side > 2 * _SIDE)
+        return cls(
+            of.astype(np.int32),
+            labels[first],
+            *centre,
+            weight,
+            np.nan_to_num(middle),
+            max(noise, least),
+            side > 2 * _SIDE,
+        )
 
     @property
     def n_cells(self) -> int:
@@ -125,7 +135,9 @@ class Cells:
         xx, xy, yy, xz, yz = (np.bincount(of, product, n) for product in (x * x, x * y, y * y, x * z, y * z))
         area = xx * yy - xy * xy
         steady = (count >= _SLOPED) & (area > 0.05 * xx * yy)
-        across, along = (np.where(steady, a / np.where(steady, area, 1), 0) for a in (yy * xz - xy * yz, xx * yz - xy * xz))
+        across, along = (
+            np.where(steady, a / np.where(steady, area, 1), 0) for a in (yy * xz - xy * yz, xx * yz - xy * xz)
+        )
         explained = (across * xz + along * yz) / self.noise**2
         beyond = np.sqrt(np.maximum(explained - _CHANCE, 0) / np.maximum(explained, 1e-300))
         return reach * beyond * np.hypot(across, along)

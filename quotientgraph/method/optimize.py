@@ -1,8 +1,8 @@
 """The method from start to end: fill the components, find their relative scales, say how it went.
 
 With no hooks this is the published method. What goes beyond it plugs in at the hooks, in the order in which they are called:
-edges to leave out of the filling, splitting what is not one surface, where the reweighting starts, pixels of known depth, and
-placing the surfaces by a depth prior. The additions themselves live in `quotientgraph.beyond`.
+edges to leave out of the filling, splitting what is not one surface, where the reweighting starts, pixels of known depth,
+and placing the surfaces by a depth prior. The additions themselves live in `quotientgraph.beyond`.
 """
 
 from __future__ import annotations
