@@ -48,11 +48,11 @@ def adopt(placing: Placing, shift: np.ndarray, whole: np.ndarray) -> None:
     least = c.part_error * placing.unit
     together = fits & _in_one_block(placing, variance, max(least, c.vague * placing.unit))
     region = connected_components(n, cut.one[together], cut.other[together])
-    precision = np.bincount(region, 1 / variance)
-    level = np.bincount(region, mean / variance) / precision
+    known = np.bincount(region, 1 / variance)
+    level = np.bincount(region, mean / variance) / known
     one, other = unique_pairs(region[cut.one[fits]], region[cut.other[fits]], len(level))
-    region = merged(one, other, level, 1 / precision, least, c.adopted)[region]
-    precision = 1 / (1 / np.maximum(total, 1e-12) + (c.part_error * placing.unit) ** 2)
+    region = merged(one, other, level, 1 / known, least, c.adopted)[region]
+    precision = 1 / (variance + least**2)
     level = np.bincount(region, precision * mean) / np.bincount(region, precision)
     several = np.bincount(region)[region] > 1
     placing.shift = np.where(several, shift + level[region], placing.shift)

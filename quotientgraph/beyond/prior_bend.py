@@ -81,7 +81,7 @@ class Bend:
         return np.linalg.inv(self.size**2 * (covariance + 1e-4 * np.eye(len(covariance))))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Fit:
     """Coefficients fitted to differences.
 

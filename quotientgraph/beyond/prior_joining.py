@@ -119,9 +119,8 @@ def _odds(placing: Placing, contacts: Contacts) -> tuple[np.ndarray, np.ndarray,
     say = np.where(contacts.agrees, np.minimum(around[tail], around[head]), 0.0)
     said = np.bincount(contacts.pair, say * (local[tail] - local[head]), n_pairs)
     said = said / np.maximum(np.bincount(contacts.pair, say, n_pairs), 1e-300)
-    variance = (c.side_error * unit) ** 2 + sum(
-        1 / np.maximum(_distinct_sums(contacts, side, near, n_pairs), 1e-12) for side in (tail, head)
-    )
+    sums = [_distinct_sums(contacts, side, near, n_pairs) for side in (tail, head)]
+    variance = (c.side_error * unit) ** 2 + 1 / np.maximum(sums[0], 1e-12) + 1 / np.maximum(sums[1], 1e-12)
     # and of the two groups as wholes, where that is more precise
     total, plain = np.bincount(group, placing.weight), np.bincount(group, placing.base)
     mean = np.bincount(group, placing.weight * rest) / np.maximum(total, 1e-300)

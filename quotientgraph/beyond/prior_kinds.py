@@ -21,7 +21,7 @@ KINDS = ("auto", "depth", "disparity", "affine", "affine-disparity")
 
 # An offset this large against the prior, or a factor this far from one, is an error of the prior; once there is one, it is
 # followed further.
-_WRONG, _STILL_WRONG = 0.02, 0.002
+_WRONG, _STILL_WRONG = 0.04, 0.002
 _SURE = 3.0  # standard errors
 _EXPECTED = 1.0  # standard deviation of an offset, relative to the median of the prior
 _MOST = 0.9  # share of the pixels that an offset must leave in front of the camera

@@ -20,7 +20,7 @@ from .prior_cells import Cells, medians
 from .prior_constants import Constants
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Level:
     """Where the prior puts each group, given the present relative places inside groups.
 

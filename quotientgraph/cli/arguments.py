@@ -90,13 +90,21 @@ def add_method_arguments(parser: argparse.ArgumentParser) -> None:
     suggest(fill, SOLVERS)
     group.add_argument("--device", choices=("auto", "cpu", "cuda"), help="where to compute (auto)")
     group = parser.add_argument_group("absolute depth")
-    group.add_argument("--depth-prior", metavar="FILE", help="coarse depth to follow, of any scale")
+    group.add_argument(
+        "--depth-prior", metavar="FILE", help="coarse depth of any scale, which decides what normals leave open"
+    )
     group.add_argument(
         "--prior-weight",
         type=number(0),
         metavar="W",
-        help="how strongly to follow it; 1 (default) suits an error of 1 %% at each pixel",
+        help="trust in it: its errors are taken to be smaller by the square root of W (1)",
     )
+    group.add_argument(
+        "--prior-kind",
+        choices=("auto", "depth", "disparity", "affine", "affine-disparity"),
+        help="what it is; affine means that it has an unknown offset (auto)",
+    )
+    group.add_argument("--prior-confidence", metavar="FILE", help="image of how sure it is of each pixel, 0 to 1")
     group.add_argument(
         "--anchor",
         type=anchor,

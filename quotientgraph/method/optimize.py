@@ -31,7 +31,7 @@ Split = Callable[[Quotient, np.ndarray, Any], tuple[Quotient, CutEdges]]
 Start = Callable[[Scales], bool]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Placement:
     """A reconstruction improved by what is known beside the normals.
 
