@@ -117,8 +117,8 @@ def _odds(placing: Placing, contacts: Contacts) -> tuple[np.ndarray, np.ndarray,
     tail, head = np.where(contacts.turned, head, tail), np.where(contacts.turned, tail, head)
     n_pairs = len(contacts.one)
     say = np.where(contacts.agrees, np.minimum(around[tail], around[head]), 0.0)
-    said = np.bincount(contacts.pair, say * (local[tail] - local[head]), n_pairs)
-    said = said / np.maximum(np.bincount(contacts.pair, say, n_pairs), 1e-300)
+    total_say = np.maximum(np.bincount(contacts.pair, say, n_pairs), 1e-300)
+    said: np.ndarray = np.bincount(contacts.pair, say * (local[tail] - local[head]), n_pairs) / total_say
     sums = [_distinct_sums(contacts, side, near, n_pairs) for side in (tail, head)]
     variance = (c.side_error * unit) ** 2 + 1 / np.maximum(sums[0], 1e-12) + 1 / np.maximum(sums[1], 1e-12)
     # and of the two groups as wholes, where that is more precise

@@ -18,7 +18,9 @@ from scipy import sparse, special
 
 from ..graph.pixels import PixelGraph
 from ..graph.quotient import Quotient
+from ..graph.selection import connected_components
 from ..method.optimize import Placement
+from ..method.weights import TEAR
 from .anchors import Anchors
 from .prior_bend import Bend, sized_bend
 from .prior_cells import Cells
@@ -35,6 +37,7 @@ _FACE_SURE = 3.0  # deviations by which two faces must differ
 _RAMP_REACH = 6.0  # pixels that a slope of the offset is followed, to bound the error of a blurred cell
 _FACE_PIXELS, _FACE_POINTS = 48, 5  # of a face, for a prior that is known everywhere and for a sparse one
 _JUDGED = 16.0, 4.0  # pixels that a cell needs to take part in a difference
+_COVERED = 0.5  # share of the prior that cells of components must cover to tell its smooth error
 _LEAST_PART = 0.1  # of the errors that neighbouring pixels share, if there is no smooth error
 _READINGS = 4  # rounds in which the offset of a prior is found
 _PRECISE = 0.02  # relative error up to which depth is called right
@@ -139,7 +142,13 @@ class Prior:
         cells = Cells.from_offsets(graph.pixels, graph.labels, offset, self.trust, _LEAST_NOISE * unit)
         bend = Bend(graph.pixels.map.shape, constants.bend_size * unit, constants.bend_length, constants.bend_steps)
         expected = bend.size
-        bend, coefficients = _first_bend(graph, cells, bend)
+        bend, coefficients = _first_bend(graph.pixels, graph.labels, cells, bend)
+        if np.sum(cells.weight[cells.weight >= _JUDGED[0]]) < _COVERED * np.sum(cells.weight) and not cells.sparse:
+            # Components are too small to show a smooth error; the surfaces that normals alone find are larger.
+            whole = np.abs(graph.tear(found)) <= TEAR
+            surface = connected_components(graph.pixels.n_pixels, graph.pixels.tail[whole], graph.pixels.head[whole])
+            larger = Cells.from_offsets(graph.pixels, surface, said - found, self.trust, _LEAST_NOISE * unit)
+            bend, coefficients = _first_bend(graph.pixels, surface, larger, replace(bend, size=expected))
         # A prior without smooth error has little of other errors that neighbouring pixels share.
         constants = _scaled(constants, (expected / max(bend.size, _LEAST_PART * expected)) ** 2)
         straight = offset - bend.image(coefficients).ravel()[graph.pixels.map.position]
@@ -209,9 +218,9 @@ def _differences(
     return one, other, (basis[one] - basis[other]).tocsr()
 
 
-def _first_bend(graph: Quotient, cells: Cells, bend: Bend) -> tuple[Bend, np.ndarray]:
+def _first_bend(pixels: PixelGraph, labels: np.ndarray, cells: Cells, bend: Bend) -> tuple[Bend, np.ndarray]:
     """The smooth error from differences between neighbouring cells: its size, and its coefficients."""
-    one, other, rows = _differences(graph.pixels, graph.labels, cells, bend)
+    one, other, rows = _differences(pixels, labels, cells, bend)
     if not len(one):
         return bend, np.zeros(len(bend.precision))
     difference, variance = cells.offset[one] - cells.offset[other], cells.variance[one] + cells.variance[other]
