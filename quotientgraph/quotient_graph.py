@@ -189,11 +189,18 @@ class QuotientGraph(Quotient):
             method: induced, midway and absolute. By default the preset that the graph was made with. If that
             was another one and chose the angle, the components are formed anew with the angle of this one.
         prior : (H, W) array, optional
-            Coarse depth, NaN where unknown, of any scale and offset. It decides what normals leave open: depth across
-            full discontinuities and between separate pieces. Components are split first where it jumps and the normals
-            do not tell, as from a table top to the floor. The result has its scale (orthographic: its offset).
+            Coarse depth, NaN where unknown, of any scale and offset, dense or sparse, with noise, outliers, blurred
+            edges and a smooth error of some per cent. It decides what normals leave open: depth across full
+            discontinuities and between separate pieces. Components are split where it jumps and the normals do not tell,
+            as from a table top to the floor. The result has its scale (orthographic: its offset).
         prior_weight : float
-            Trust in the prior; 1 suits an error of about 1 % at a pixel.
+            Trust in the prior: its errors are taken to be smaller by the square root of it.
+        prior_kind : str
+            What the prior is: "depth" or "disparity" (inverse depth) of unknown scale, "affine" or "affine-disparity" if
+            it has an unknown offset as well. "auto" finds out: it takes for disparity what falls where depth rises, and
+            takes out an offset that is significant.
+        prior_confidence : (H, W) array, optional
+            How sure the prior is of each pixel, 0 … 1; a pixel counts by that part.
         anchors : sequence of (u, v, depth), optional
             Known depths at pixels: column, row, depth. They fix the absolute scale, and separate surfaces against each
             other.

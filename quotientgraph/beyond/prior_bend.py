@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy import sparse
+from scipy import linalg, sparse
 
 _ROUNDS = 12  # of reweighting; the weights have settled long before
+_PARTS = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01, 0.003)  # of the largest size of the smooth error, from which one is chosen
+_PARSIMONY = 3.0  # log-odds that a larger smooth error must gain
 _OUTLIER = 2.5  # standard deviations beyond which a difference between two cells is taken for a jump
 
 
@@ -69,10 +71,6 @@ class Bend:
         )
         return rows @ coefficients.reshape(self.n_rows, self.n_columns) @ columns.T
 
-    def resized(self, size: float) -> Bend:
-        """The same functions with another expectation of the size of the error."""
-        return replace(self, size=size)
-
     @cached_property
     def precision(self) -> np.ndarray:
         """(n_coefficients, n_coefficients) inverse covariance of the coefficients (Matérn 5/2)."""
@@ -81,6 +79,52 @@ class Bend:
         scaled = np.sqrt(5) * distance
         covariance = (1 + scaled + scaled**2 / 3) * np.exp(-scaled)
         return np.linalg.inv(self.size**2 * (covariance + 1e-4 * np.eye(len(covariance))))
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Coefficients fitted to differences.
+
+    Attributes
+    ----------
+    coefficients : (n_coefficients,) float64
+    covariance : (n_coefficients, n_coefficients) float64
+    evidence : float
+        Logarithm of the probability of the differences, up to a term that does not depend on what was expected of the
+        coefficients; comparable between fits of the same weights.
+    weight : (n,) float64
+        1 for a difference that fits, 0 for a jump.
+    """
+
+    coefficients: np.ndarray
+    covariance: np.ndarray
+    evidence: float
+    weight: np.ndarray
+
+
+def sized_bend(
+    bend: Bend, rows: sparse.csr_matrix, difference: np.ndarray, variance: np.ndarray, other: float | None = None
+) -> tuple[Bend, Fit]:
+    """Choose the size of the smooth error: the least that explains the differences well enough.
+
+    Parameters
+    ----------
+    bend : Bend
+        Of the largest size.
+    rows, difference, variance
+        As in `bend_from_differences`.
+    other : float, optional
+        If given, the last column of `rows` is another function, of which this standard deviation is expected.
+    """
+
+    def precision(sized: Bend) -> np.ndarray:
+        return sized.precision if other is None else linalg.block_diag(sized.precision, 1 / other**2)
+
+    weight = bend_from_differences(rows, precision(bend), difference, variance).weight
+    sizes = [replace(bend, size=bend.size * part) for part in _PARTS]
+    fits = [bend_from_differences(rows, precision(sized), difference, variance, weight) for sized in sizes]
+    enough = max(fit.evidence for fit in fits) - _PARSIMONY
+    return next((sized, fit) for sized, fit in reversed(list(zip(sizes, fits, strict=True))) if fit.evidence >= enough)
 
 
 def bend_from_differences(
@@ -121,27 +165,6 @@ def bend_from_differences(
     right = scaled.T @ difference
     evidence = 0.5 * (np.linalg.slogdet(precision)[1] - np.linalg.slogdet(normal)[1] + right @ coefficients)
     return Fit(coefficients, np.linalg.inv(normal), float(evidence), weight)
-
-
-@dataclass(frozen=True)
-class Fit:
-    """Coefficients fitted to differences.
-
-    Attributes
-    ----------
-    coefficients : (n_coefficients,) float64
-    covariance : (n_coefficients, n_coefficients) float64
-    evidence : float
-        Logarithm of the probability of the differences, up to a term that does not depend on what was expected of the
-        coefficients; comparable between fits of the same weights.
-    weight : (n,) float64
-        1 for a difference that fits, 0 for a jump.
-    """
-
-    coefficients: np.ndarray
-    covariance: np.ndarray
-    evidence: float
-    weight: np.ndarray
 
 
 def _splines(at: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -20,7 +20,7 @@ from .contacts import CREASED, CURVED
 _BESIDE = 8.0  # tolerances by which an edge just misses the offset of its border
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CutIntervals:
     """The cut edges of a graph, as intervals of the shift of one component against the other.
 
@@ -79,7 +79,7 @@ class CutIntervals:
         return np.clip(shift[self.one] - shift[self.other], self.lower, self.upper)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Contacts:
     """For each pair of neighbouring groups, the offset that most edges between them agree on.
 

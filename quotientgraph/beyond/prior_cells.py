@@ -23,7 +23,7 @@ _SLOPED = 24  # pixels that it takes to tell a slope from noise
 _CHANCE = 8.0  # squares explained by a slope, in units of the noise, that noise alone hardly reaches (two are expected)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Cells:
     """The cells of a division into components.
 

@@ -14,14 +14,14 @@ import numpy as np
 from scipy import sparse
 
 from ..geometry.camera import Camera
-from .prior_bend import bend_from_differences
+from .prior_bend import Bend, sized_bend
 from .prior_cells import Cells, medians
 
 KINDS = ("auto", "depth", "disparity", "affine", "affine-disparity")
 
 # An offset this large against the prior, or a factor this far from one, is an error of the prior; once there is one, it is
 # followed further.
-_WRONG, _STILL_WRONG = 0.02, 0.002
+_WRONG, _STILL_WRONG = 0.04, 0.002
 _SURE = 3.0  # standard errors
 _EXPECTED = 1.0  # standard deviation of an offset, relative to the median of the prior
 _MOST = 0.9  # share of the pixels that an offset must leave in front of the camera
@@ -70,62 +70,62 @@ class Reading:
         straight = (values - self.offset) / self.factor
         return -self.camera.potential(straight) if self.inverse else self.camera.potential(straight)
 
+    @property
+    def changed(self) -> bool:
+        """Whether an offset or a factor was found."""
+        return self.offset != 0 or self.factor != 1
+
+    def effect(self, values: np.ndarray, filled: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """(n_pixels,) how the potential would change with the offset (relative to the prior), or with the factor.
+
+        It is computed from the relief of the components (`filled`): that of the prior has noise, which would be taken for
+        an effect.
+        """
+        if not self.camera.central:
+            return filled
+        known = np.isfinite(self.potential(values))
+        straight, ones = values[known] - self.offset, np.ones(int(known.sum()))
+        relief = np.exp(-filled if self.inverse else filled)
+        scale = medians(labels[known], straight / relief[known], ones, int(labels.max()) + 1)[labels]
+        size = float(np.median(straight)) * (-1.0 if self.inverse else 1.0)
+        effect = size / (scale * relief)
+        return np.where(np.isfinite(effect), effect, 0.0)
+
     def revised(
         self,
         values: np.ndarray,
-        filled: np.ndarray,
-        labels: np.ndarray,
         cells: Cells,
+        effect: np.ndarray,
         one: np.ndarray,
         other: np.ndarray,
         rows: sparse.csr_matrix,
-        precision: np.ndarray,
-        attempt: int,
+        bend: Bend,
     ) -> Reading | None:
         """The same with the offset or factor found from differences of cells; None if there is no significant one.
 
         Parameters
         ----------
-        values, filled : (n_pixels,) float64
-            Of the prior, and the potential of each component on its own.
-        labels : (n_pixels,) integers
+        values : (n_pixels,) float64
         cells : Cells
             Gathered with the present reading.
+        effect : (n_cells,) float64
+            That of an offset or factor.
         one, other : (n_pairs,) integers
             Neighbouring cells of one component.
         rows : (n_pairs, n_coefficients) sparse
             Difference between the two, of the functions that the smooth error is made of.
-        precision : (n_coefficients, n_coefficients)
-            What is expected of their coefficients.
-        attempt : int
-            How often the reading was revised before.
+        bend : Bend
         """
-        known = np.isfinite(self.potential(values))
         if len(one) < 3:
             return None
-        straight = (values - self.offset) / self.factor
-        size = float(np.median(np.abs(straight[known]))) or 1.0
-        # What a change would do is computed from the relief of the components: that of the prior has noise, which would
-        # be taken for a change.
-        if self.camera.central:
-            relief = np.exp(-filled if self.inverse else filled)
-            n, ones = int(cells.component.max()) + 1, np.ones(int(known.sum()))
-            scale = medians(labels[known], straight[known] / relief[known], ones, n)[labels]
-            effect = (-size if self.inverse else size) / (scale * relief)
-            effect = np.where(np.isfinite(effect), effect, 0.0)
-        else:
-            effect = filled
-        effect = cells.over(effect)
         extended = sparse.hstack([rows, sparse.csr_matrix((effect[one] - effect[other])[:, None])]).tocsr()
-        expected = np.zeros((len(precision) + 1,) * 2)
-        expected[:-1, :-1], expected[-1, -1] = precision, 1 / _EXPECTED**2
         difference, variance = cells.offset[one] - cells.offset[other], cells.variance[one] + cells.variance[other]
-        fit = bend_from_differences(extended, expected, difference, variance)
+        _, fit = sized_bend(bend, extended, difference, variance, _EXPECTED)
         value, error = float(fit.coefficients[-1]), float(np.sqrt(fit.covariance[-1, -1]))
-        if not abs(value) > max(_STILL_WRONG if attempt else _WRONG, _SURE * error):
+        if not abs(value) > max(_STILL_WRONG if self.changed else _WRONG, _SURE * error):
             return None
         if self.camera.central:
-            better = replace(self, offset=self.offset + self.factor * size * value)
+            better = replace(self, offset=self.offset + float(np.nanmedian(values - self.offset)) * value)
         else:
             better = replace(self, factor=self.factor * float(np.exp(np.clip(value, -1, 1))))
         if np.isfinite(better.potential(values)).sum() < _MOST * np.isfinite(values).sum():

@@ -33,7 +33,8 @@ def merged(
         Region of each cell.
     """
     n = len(middle)
-    region, precision = np.arange(n), 1 / variance
+    region = np.arange(n)
+    precision: np.ndarray = 1 / variance
     limits = [part * sure for part in _PATIENCE]
     while len(one):
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -49,11 +50,11 @@ def merged(
                 break
             limits.pop(0)
             continue
-        merged = connected_components(n, one[join], other[join])
-        total = np.bincount(merged, precision)
-        middle = np.bincount(merged, precision * middle) / np.maximum(total, 1e-300)
-        precision, region, n = total, merged[region], len(total)
-        one, other = unique_pairs(merged[one], merged[other], n)
+        into = connected_components(n, one[join], other[join])
+        total = np.bincount(into, precision)
+        middle = np.bincount(into, precision * middle) / np.maximum(total, 1e-300)
+        precision, region, n = total, into[region], len(total)
+        one, other = unique_pairs(into[one], into[other], n)
     return region
 
 

@@ -16,14 +16,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse, special
 
+from ..graph.pixels import PixelGraph
 from ..graph.quotient import Quotient
+from ..graph.selection import connected_components
 from ..method.optimize import Placement
+from ..method.weights import TEAR
 from .anchors import Anchors
-from .prior_bend import Bend, bend_from_differences
+from .prior_bend import Bend, sized_bend
 from .prior_cells import Cells
+from .prior_constants import CHOSEN, Constants
 from .prior_faces import faces
+from .prior_joining import run
 from .prior_kinds import KINDS, Reading
-from .prior_placement import CHOSEN, Constants, Placing
+from .prior_placement import Placing
 
 # Chosen on three real views (a living room, a bathroom, a car) and the tune seeds of the random scenes.
 _LEAST_NOISE = 2e-3  # relative; less is not believed of any prior
@@ -32,21 +37,13 @@ _FACE_SURE = 3.0  # deviations by which two faces must differ
 _RAMP_REACH = 6.0  # pixels that a slope of the offset is followed, to bound the error of a blurred cell
 _FACE_PIXELS, _FACE_POINTS = 48, 5  # of a face, for a prior that is known everywhere and for a sparse one
 _JUDGED = 16.0, 4.0  # pixels that a cell needs to take part in a difference
-_BEND_PARTS = (
-    1.0,
-    0.5,
-    0.25,
-    0.1,
-    0.03,
-    0.01,
-    0.003,
-)  # of the expected size of the smooth error, of which the least likely enough is taken
-_PARSIMONY = 3.0  # log-odds that a larger smooth error must gain
+_COVERED = 0.5  # share of the prior that cells of components must cover to tell its smooth error
 _LEAST_PART = 0.1  # of the errors that neighbouring pixels share, if there is no smooth error
+_READINGS = 4  # rounds in which the offset of a prior is found
 _PRECISE = 0.02  # relative error up to which depth is called right
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Prior:
     """A depth prior, as the last hook of `quotientgraph.method.optimize`.
 
@@ -115,13 +112,43 @@ class Prior:
         found : (n_pixels,) float64
             The reconstruction from normals alone.
         """
-        constants = _scaled(CHOSEN, self.weight)
-        said, unit = self.potential(graph, filled)
+        reading = self.reading(graph, filled, graph.labels)
+        placing = self._placed(graph, filled, found, reading)
+        # Surfaces of several components have more relief than each component, so the prior is read once more with them.
+        for _ in range(_READINGS if reading.bent else 0):
+            potential, group = placing.potential + placing.shift[placing.graph.labels], placing.pixel_group
+            better = self.reading(graph, potential, group, reading)
+            if (better.offset, better.factor) == (reading.offset, reading.factor):
+                break
+            reading = better
+            placing = self._placed(graph, filled, found, reading)
+        labels, group = placing.graph.labels, placing.pixel_group
+        potential = filled + placing.shift[labels]
+        if self.anchors is not None:
+            potential = self.anchors.moved(potential, group)
+        known = np.isfinite(reading.potential(self.values))
+        potential = _centred_unknown(potential, graph.pixels.pieces, known, self.anchors)
+        right = special.erf(_PRECISE * placing.unit / np.sqrt(2 * placing.variance))
+        certainty = (right[placing.group] * (1 - placing.doubt))[labels]
+        joined = placing.graph.contract(placing.cut.number[placing.joined])
+        return Placement(potential, [placing.graph, joined], certainty)
+
+    def _placed(self, graph: Quotient, filled: np.ndarray, found: np.ndarray, reading: Reading) -> Placing:
+        """Split the components where the prior jumps, and place them."""
+        said = reading.potential(self.values)
+        unit = _unit(said, graph.pixels.map.camera.central)
         offset = said - filled
+        constants = _scaled(CHOSEN, self.weight)
         cells = Cells.from_offsets(graph.pixels, graph.labels, offset, self.trust, _LEAST_NOISE * unit)
         bend = Bend(graph.pixels.map.shape, constants.bend_size * unit, constants.bend_length, constants.bend_steps)
         expected = bend.size
-        bend, coefficients = _first_bend(graph, cells, bend)
+        bend, coefficients = _first_bend(graph.pixels, graph.labels, cells, bend)
+        if np.sum(cells.weight[cells.weight >= _JUDGED[0]]) < _COVERED * np.sum(cells.weight) and not cells.sparse:
+            # Components are too small to show a smooth error; the surfaces that normals alone find are larger.
+            whole = np.abs(graph.tear(found)) <= TEAR
+            surface = connected_components(graph.pixels.n_pixels, graph.pixels.tail[whole], graph.pixels.head[whole])
+            larger = Cells.from_offsets(graph.pixels, surface, said - found, self.trust, _LEAST_NOISE * unit)
+            bend, coefficients = _first_bend(graph.pixels, surface, larger, replace(bend, size=expected))
         # A prior without smooth error has little of other errors that neighbouring pixels share.
         constants = _scaled(constants, (expected / max(bend.size, _LEAST_PART * expected)) ** 2)
         straight = offset - bend.image(coefficients).ravel()[graph.pixels.map.position]
@@ -130,39 +157,42 @@ class Prior:
             graph, cells, straight, cells.variance + ramp**2, _FACE_ERROR * unit, _FACE_SURE,
             _FACE_POINTS if cells.sparse else _FACE_PIXELS, _FACE_PIXELS,
         )  # fmt: skip
-        split = graph.divided(labels)
         first = np.unique(labels, return_index=True)[1]
         cells = Cells.from_offsets(graph.pixels, labels, offset, self.trust, _LEAST_NOISE * unit)
-        placing = Placing(split, filled, cells, bend, coefficients, unit, constants)
-        variance = placing.run((found - filled)[first], graph.labels[first])
-        group = placing.group[labels]
-        potential = filled + placing.shift[labels]
-        if self.anchors is not None:
-            potential = self.anchors.moved(potential, group)
-        potential = _centred_unknown(potential, graph.pixels.pieces, np.isfinite(offset), self.anchors)
-        right = special.erf(_PRECISE * unit / np.sqrt(2 * variance))
-        certainty = (right[placing.group] * (1 - placing.doubt))[labels]
-        joined = split.contract(placing.cut.number[placing.joined])
-        return Placement(potential, [split, joined], certainty)
+        placing = Placing(graph.divided(labels), filled, cells, bend, coefficients, unit, constants)
+        run(placing, (found - filled)[first], graph.labels[first])
+        return placing
 
-    def potential(self, graph: Quotient, filled: np.ndarray) -> tuple[np.ndarray, float]:
-        """(n_pixels,) what the prior says of the potential, NaN for nothing, and what relative errors are multiplied by."""
-        central = graph.pixels.map.camera.central
-        reading = Reading.from_values(graph.pixels.map.camera, self.kind, self.values, filled, graph.labels)
-        said = reading.potential(self.values)
-        for attempt in range(4 if reading.bent else 0):
-            unit = _unit(said, central)
-            offset = np.where(np.isfinite(said), said - filled, np.nan)
-            cells = Cells.from_offsets(graph.pixels, graph.labels, offset, self.trust, _LEAST_NOISE * unit)
-            bend = Bend(graph.pixels.map.shape, CHOSEN.bend_size * unit, CHOSEN.bend_length, CHOSEN.bend_steps)
-            better = reading.revised(
-                self.values, filled, graph.labels, cells, *_differences(graph, cells, bend), bend.precision, attempt
-            )
+    def reading(
+        self, graph: Quotient, potential: np.ndarray, labels: np.ndarray, reading: Reading | None = None
+    ) -> Reading:
+        """How to read the values of the prior, with its offset or factor found from the relief of surfaces.
+
+        Parameters
+        ----------
+        graph : Quotient
+        potential : (n_pixels,) float64
+            Right within each surface, up to a constant.
+        labels : (n_pixels,) integers
+            Surface of each pixel.
+        reading : Reading, optional
+            Where to start from.
+        """
+        camera, pixels = graph.pixels.map.camera, graph.pixels
+        if reading is None:
+            reading = Reading.from_values(camera, self.kind, self.values, potential, labels)
+        for _ in range(_READINGS if reading.bent else 0):
+            said = reading.potential(self.values)
+            unit = _unit(said, camera.central)
+            cells = Cells.from_offsets(pixels, labels, said - potential, self.trust, _LEAST_NOISE * unit)
+            bend = Bend(pixels.map.shape, CHOSEN.bend_size * unit, CHOSEN.bend_length, CHOSEN.bend_steps)
+            one, other, rows = _differences(pixels, labels, cells, bend)
+            effect = cells.over(reading.effect(self.values, potential, labels))
+            better = reading.revised(self.values, cells, effect, one, other, rows, bend)
             if better is None:
                 break
             reading = better
-            said = reading.potential(self.values)
-        return said, _unit(said, central)
+        return reading
 
 
 def _unit(said: np.ndarray, central: bool) -> float:
@@ -176,10 +206,11 @@ def _scaled(constants: Constants, weight: float) -> Constants:
     return replace(constants, **{name: getattr(constants, name) / sqrt(weight) for name in names})
 
 
-def _differences(graph: Quotient, cells: Cells, bend: Bend) -> tuple[np.ndarray, np.ndarray, sparse.csr_matrix]:
+def _differences(
+    pixels: PixelGraph, labels: np.ndarray, cells: Cells, bend: Bend
+) -> tuple[np.ndarray, np.ndarray, sparse.csr_matrix]:
     """Pairs of neighbouring cells of one component, and the difference of the splines between the two."""
-    pixels = graph.pixels
-    one, other = cells.neighbours(pixels, graph.labels[pixels.tail] == graph.labels[pixels.head])
+    one, other = cells.neighbours(pixels, labels[pixels.tail] == labels[pixels.head])
     enough = _JUDGED[1] if cells.sparse else _JUDGED[0]
     use = (cells.weight[one] >= enough) & (cells.weight[other] >= enough)
     one, other = one[use], other[use]
@@ -187,20 +218,14 @@ def _differences(graph: Quotient, cells: Cells, bend: Bend) -> tuple[np.ndarray,
     return one, other, (basis[one] - basis[other]).tocsr()
 
 
-def _first_bend(graph: Quotient, cells: Cells, bend: Bend) -> tuple[Bend, np.ndarray]:
+def _first_bend(pixels: PixelGraph, labels: np.ndarray, cells: Cells, bend: Bend) -> tuple[Bend, np.ndarray]:
     """The smooth error from differences between neighbouring cells: its size, and its coefficients."""
-    one, other, rows = _differences(graph, cells, bend)
+    one, other, rows = _differences(pixels, labels, cells, bend)
     if not len(one):
         return bend, np.zeros(len(bend.precision))
     difference, variance = cells.offset[one] - cells.offset[other], cells.variance[one] + cells.variance[other]
-    weight = bend_from_differences(rows, bend.precision, difference, variance).weight
-    fits = [
-        (bend_from_differences(rows, sized.precision, difference, variance, weight), sized)
-        for sized in (bend.resized(bend.size * part) for part in _BEND_PARTS)
-    ]
-    enough = max(fit.evidence for fit, _ in fits) - _PARSIMONY
-    best, sized = next((fit, sized) for fit, sized in reversed(fits) if fit.evidence >= enough)
-    return sized, best.coefficients
+    bend, fit = sized_bend(bend, rows, difference, variance)
+    return bend, fit.coefficients
 
 
 def _centred_unknown(

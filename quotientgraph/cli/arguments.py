@@ -71,11 +71,15 @@ def add_method_arguments(parser: argparse.ArgumentParser) -> None:
     suggest(preset, PRESETS)
     group.add_argument("--connectivity", type=int, choices=(4, 8), help="neighbours of a pixel (8)")
     for name, field in FIELDS.items():
-        if name != "prior_weight":
+        if not name.startswith("prior_"):
             _add_setting(group, name, field)
     group = parser.add_argument_group("absolute depth")
-    group.add_argument("--depth-prior", metavar="FILE", help="coarse depth to follow, of any scale")
+    group.add_argument(
+        "--depth-prior", metavar="FILE", help="coarse depth of any scale, which decides what normals leave open"
+    )
     _add_setting(group, "prior_weight", FIELDS["prior_weight"])
+    _add_setting(group, "prior_kind", FIELDS["prior_kind"])
+    group.add_argument("--prior-confidence", metavar="FILE", help="image of how sure it is of each pixel, 0 to 1")
     group.add_argument(
         "--anchor",
         type=anchor,

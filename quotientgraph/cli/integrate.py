@@ -101,8 +101,9 @@ def check(args: argparse.Namespace) -> None:
         except (ValueError, ImportError, RuntimeError) as problem:
             raise UsageError(f"argument --device: {problem}") from None
     _check_settings(args)
-    if args.prior_weight is not None and args.depth_prior is None:
-        raise UsageError("argument --prior-weight: there is no --depth-prior to weigh")
+    for option in ("prior_weight", "prior_kind", "prior_confidence"):
+        if getattr(args, option) is not None and args.depth_prior is None:
+            raise UsageError(f"argument --{option.replace('_', '-')}: there is no --depth-prior that it is about")
     if args.texture is not None and "stl" in args.mesh:
         raise UsageError("argument --texture: an STL file holds no texture; use ply, obj or glb")
     if not publishing.planned(args):

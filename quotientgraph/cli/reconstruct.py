@@ -97,6 +97,8 @@ def given_settings(args: argparse.Namespace) -> dict[str, Any]:
 
 def settings_of(args: argparse.Namespace, source: Understood, name: str) -> dict[str, Any]:
     """Keywords for `integrate`: only those that the user gave, so that the defaults are those of the library."""
+    import numpy as np
+
     from ..io import InputError, read_depth
 
     settings = given_settings(args)
@@ -106,6 +108,12 @@ def settings_of(args: argparse.Namespace, source: Understood, name: str) -> dict
         if prior.shape != source.found.normals.shape[:2]:
             raise InputError(f"{file}: its size {prior.shape} is not the normals' {source.found.normals.shape[:2]}")
         settings["prior"] = prior
+    file = file_for(args.prior_confidence, name)
+    if file is not None:
+        sure = read_depth(file, relative=True)
+        if sure.shape != source.found.normals.shape[:2]:
+            raise InputError(f"{file}: its size {sure.shape} is not the normals' {source.found.normals.shape[:2]}")
+        settings["prior_confidence"] = np.nan_to_num(sure / max(1.0, float(np.nanmax(sure))))
     if args.anchor:
         settings["anchors"] = args.anchor
     return settings

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..geometry.camera import Camera
     from ..io import FrameEvidence, NormalInput
 
-FILES = ("mask", "camera", "rays", "texture", "depth_prior")
+FILES = ("mask", "camera", "rays", "texture", "depth_prior", "prior_confidence")
 
 
 @dataclass(frozen=True)

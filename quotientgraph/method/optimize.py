@@ -1,8 +1,8 @@
 """The method from start to end: fill the components, find their relative scales, say how it went.
 
 With no hooks this is the published method. What goes beyond it plugs in at the hooks, in the order in which they are called:
-edges to leave out of the filling, pixels of known depth, refining the scales, and placing the surfaces by a depth prior. The
-additions themselves live in `quotientgraph.beyond`.
+edges to leave out of the filling, pixels of known depth, refining the scales, and placing the surfaces by a depth prior.
+The additions themselves live in `quotientgraph.beyond`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .scales import Known, Scales
 from .weights import Outliers
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Placement:
     """A reconstruction improved by what is known beside the normals.
 

@@ -1,0 +1,74 @@
+"""Adoption: what normals alone have found is kept where a depth prior does not object.
+
+A reconstruction by normals alone is often right but for a few places, and there it is right to a fraction of a per cent, far
+below the errors of a prior. So its components stay together as it put them, as long as the prior puts them in the same
+relative places within its noise.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..graph.selection import connected_components
+from .prior_cells import medians
+from .prior_placement import Placing
+from .prior_regions import merged, unique_pairs
+
+_BLOCK = 4.0, 32.0  # pixels a side of a block of vague components, at least and at most
+
+
+def adopt(placing: Placing, shift: np.ndarray, whole: np.ndarray) -> None:
+    """Take over those parts of a reconstruction by normals alone to which the prior does not object.
+
+    Components that touch in that reconstruction become one group as long as the prior, without its smooth error, puts
+    them in the same relative places within its noise.
+
+    Parameters
+    ----------
+    shift : (n_components,) float64
+        Shift of each component in that reconstruction.
+    whole : (n_components,) integers
+        Components of the graph before it was split by the prior: parts of one of them are not joined.
+    """
+    c, cells, cut, n = placing.constants, placing.cells, placing.cut, placing.graph.n_components
+    fits = cut.gaps(shift) < c.fit
+    key = np.minimum(cut.one, cut.other).astype(np.int64) * n + np.maximum(cut.one, cut.other)
+    _, pair = np.unique(key, return_inverse=True)
+    share = np.bincount(pair, cut.length * fits) / np.bincount(pair, cut.length)
+    fits &= (share[pair] >= 0.5) & (whole[cut.one] != whole[cut.other])
+    rest = cells.offset - shift[cells.component] - placing.basis @ placing.coefficients
+    share = cells.weight * placing.clear / np.maximum(placing.base, 1e-300)
+    middle = medians(np.zeros(cells.n_cells, dtype=np.int64), rest, share, 1)[0]
+    off = np.average(np.abs(rest - middle), weights=share + 1e-300)
+    if off > c.reliable * placing.unit + np.average(np.sqrt(cells.variance[share > 0]), weights=share[share > 0]):
+        return
+    total = np.bincount(cells.component, placing.clear, n)
+    mean = np.bincount(cells.component, placing.clear * rest, n) / np.maximum(total, 1e-300)
+    variance = 1 / np.maximum(total, 1e-12)
+    least = c.part_error * placing.unit
+    together = fits & _in_one_block(placing, variance, max(least, c.vague * placing.unit))
+    region = connected_components(n, cut.one[together], cut.other[together])
+    known = np.bincount(region, 1 / variance)
+    level = np.bincount(region, mean / variance) / known
+    one, other = unique_pairs(region[cut.one[fits]], region[cut.other[fits]], len(level))
+    region = merged(one, other, level, 1 / known, least, c.adopted)[region]
+    precision = 1 / (variance + least**2)
+    level = np.bincount(region, precision * mean) / np.bincount(region, precision)
+    several = np.bincount(region)[region] > 1
+    placing.shift = np.where(several, shift + level[region], placing.shift)
+    placing.joined = fits & (region[cut.one] == region[cut.other])
+    placing.group = connected_components(n, cut.one[placing.joined], cut.other[placing.joined])
+
+
+def _in_one_block(placing: Placing, variance: np.ndarray, vague: float) -> np.ndarray:
+    """(n_cut,) whether both components of an edge are too vague to be compared and lie in the same block of the image.
+
+    If vague components were put together by the similarity of what the prior says of them, noise would decide:
+    those with errors of one sign would come together, and even the mean over many of them would be wrong.
+    """
+    cells, cut, n = placing.cells, placing.cut, placing.graph.n_components
+    side = np.clip(cells.noise / vague * 1.25, _BLOCK[0], _BLOCK[1])
+    count = np.bincount(cells.component, minlength=n)
+    row, column = (np.bincount(cells.component, at, n) / count // side for at in (cells.row, cells.column))
+    both = (variance > vague**2)[cut.one] & (variance > vague**2)[cut.other]
+    return both & (row[cut.one] == row[cut.other]) & (column[cut.one] == column[cut.other])
