@@ -36,6 +36,7 @@ myst_heading_anchors = 3
 
 autodoc_default_options = {"members": True, "member-order": "bysource", "show-inheritance": False}
 autodoc_typehints = "none"  # types stand in the signatures' docstrings, with shapes
+suppress_warnings = ["ref.python"]  # several classes have an attribute of the same short name, as `n`
 autodoc_mock_imports = ["cupy", "cupyx"]
 napoleon_google_docstring = False
 napoleon_use_rtype = False

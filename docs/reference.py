@@ -25,7 +25,8 @@ FRONT = [
     ("Benchmark", "quotientgraph.bench", "What `quotientgraph bench` is made of."),
     ("Solvers", "laplacians", "Used as `from quotientgraph import solvers`; the installed package is `laplacians`."),
 ]
-HIDDEN = {"quotientgraph.cli", "quotientgraph.__main__"}  # the program has commands, not functions
+# Programs offer commands, not functions.
+HIDDEN = {"quotientgraph.campaign", "quotientgraph.cli", "quotientgraph.__main__"}
 
 
 def modules() -> list[str]:

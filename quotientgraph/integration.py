@@ -70,8 +70,7 @@ def integrate(
     progress: bool | Progress | None = None,
     fill_solver: Any = None,
     filling: str | None = None,
-    faces: str | None = None,
-    alignment: str | None = None,
+    creases: str | None = None,
     preset: str | None = None,
     prior: ArrayLike | None = None,
     prior_weight: float | None = None,
@@ -92,7 +91,7 @@ def integrate(
     method : str
         "components", or a peer: "pixels", "logdepth", "logdepth-d", "bini", "poisson", "fft".
     solver, reweighting, lower, upper, thresholds, max_iterations, energy_tol, merge_every, device, progress, fill_solver, \
-filling, faces, alignment, preset, prior, prior_weight, prior_kind, \
+filling, creases, preset, prior, prior_weight, prior_kind, \
 prior_confidence, anchors
         As in `QuotientGraph.optimize`. What is not given is the method's own default. A peer takes some of them, see
         `quotientgraph.baselines`, and refuses the others.
@@ -126,8 +125,7 @@ prior_confidence, anchors
         "progress": progress,
         "fill_solver": fill_solver,
         "filling": filling,
-        "faces": faces,
-        "alignment": alignment,
+        "creases": creases,
         "preset": preset,
         "prior": prior,
         "prior_weight": prior_weight,

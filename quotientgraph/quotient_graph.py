@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
@@ -11,13 +10,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from laplacians import working_clock
+
 from . import io
 from .beyond.anchors import Anchors
 from .beyond.automatic_angle import suitable_angle
+from .beyond.creases import refine_creases
+from .beyond.doubts import judged
 from .beyond.hidden_jumps import hidden_jumps
-from .beyond.parallel_faces import separated
 from .beyond.priors import Prior
-from .beyond.starts import StartFrom
 from .geometry.camera import Camera, as_camera
 from .geometry.jumps import Continuity, planar
 from .geometry.normals import NormalMap
@@ -34,6 +35,10 @@ from .settings import BEST, Settings, check_angle
 if TYPE_CHECKING:
     import igraph
     import networkx
+
+
+# What integration takes at its peak, at least; see docs/speed.md.
+_BYTES_PER_PIXEL = 220
 
 
 class QuotientGraph(Quotient):
@@ -105,25 +110,29 @@ class QuotientGraph(Quotient):
         QuotientGraph
         """
         check_angle(angle)
-        began = time.perf_counter()
+        began = working_clock()
         settings = Settings.from_preset(preset)
         found = io.as_normals(normals, frame)
-        mask = found.mask if mask is None else io.as_mask(mask, found.normals.shape[:2])
-        view = as_camera(found.camera if camera is None else camera)
+        height, width = found.normals.shape[:2]
+        lacking = io.shortage(_BYTES_PER_PIXEL * height * width)
+        if lacking:
+            raise MemoryError(f"normals: to integrate a map of {height}×{width} {lacking}")
+        mask = found.mask if mask is None else io.as_mask(mask, (height, width))
+        given, corrected = io.understand_camera(camera, (height, width))
+        view = as_camera(found.camera if given is None else given)
         pixels = PixelGraph.from_map(NormalMap.from_array(found.normals, mask, view, frame), connectivity)
         doubts = io.check_conventions(found.normals, mask, view, frame) if check else []
-        graph = cls.from_components(pixels, jumps_of(pixels, continuity), np.arange(pixels.n_pixels, dtype=np.int32))
-        graph = replace(graph, seconds={"graph": time.perf_counter() - began}, warnings=(*found.warnings, *doubts))
-        if angle == "auto":
-            return graph._formed(settings.angle, preset)
-        return graph._formed(angle, None)
-
-    def _formed(self, angle: Any, preset: str | None) -> Self:
-        """The graph with its components formed anew by an angle."""
-        began = time.perf_counter()
-        chosen = suitable_angle(self.pixels) if isinstance(angle, str) else angle
-        graph = replace(self.divided(components_by_angle(self.pixels, chosen)), angle=chosen, preset=preset)
-        return replace(graph, seconds={**self.seconds, "components": time.perf_counter() - began})
+        jump = jumps_of(pixels, continuity)
+        formed = working_clock()
+        chosen = _resolved(settings.angle if angle == "auto" else angle, pixels)
+        graph = cls.from_components(pixels, jump, components_by_angle(pixels, chosen))
+        return replace(
+            graph,
+            angle=chosen,
+            preset=preset if angle == "auto" else None,
+            seconds={"graph": formed - began, "components": working_clock() - formed},
+            warnings=(*found.warnings, *corrected, *doubts),
+        )
 
     def optimize(
         self,
@@ -140,8 +149,7 @@ class QuotientGraph(Quotient):
         progress: bool | Progress | None = None,
         fill_solver: Any = "auto",
         filling: str | None = None,
-        faces: str | None = None,
-        alignment: str | None = None,
+        creases: str | None = None,
         preset: str | None = None,
         prior: ArrayLike | None = None,
         prior_weight: float = 1.0,
@@ -173,15 +181,12 @@ class QuotientGraph(Quotient):
             Backend for the filling systems, which are larger and better conditioned.
         filling : "contracted" or "induced", optional
             Whether components are filled without the depth jumps hidden in them, or over all their edges.
-        faces : "separate" or "joined", optional
-            Whether parallel faces with equal normals, which share a component, are set apart where other components
-            tell them apart. They are not when components are merged.
-        alignment : "auto", "uniform" or "consensus", optional
-            Where the reweighting starts from; "auto" tries what seems promising and keeps what explains the cut edges
-            best. When components are merged, or depth is known beside the normals, the start is uniform.
+        creases : "anywhere" or "midway", optional
+            Where two components meet between two pixels: anywhere, with the edges of a border deciding together, or
+            midway. It is midway when components are merged and where anchors are given.
         preset : "best" or "paper", optional
-            Stands for what is not given: "best" is contracted, separate, auto and natural; "paper" is the published
-            method: induced, joined, uniform and absolute. By default the preset that the graph was made with. If that
+            Stands for what is not given: "best" is contracted, anywhere and natural; "paper" is the published
+            method: induced, midway and absolute. By default the preset that the graph was made with. If that
             was another one and chose the angle, the components are formed anew with the angle of this one.
         prior : (H, W) array, optional
             Coarse depth, NaN where unknown, of any scale and offset, dense or sparse, with noise, outliers, blurred
@@ -217,16 +222,21 @@ class QuotientGraph(Quotient):
             device=device,
             fill_solver=fill_solver,
             filling=filling,
-            faces=faces,
-            alignment=alignment,
+            creases=creases,
             prior_weight=prior_weight,
             prior_kind=prior_kind,
         )
-        graph = self if self.preset in (None, preset or self.preset) else self._formed(settings.angle, preset)
+        graph = self
+        if self.preset not in (None, preset or self.preset):
+            angle = _resolved(settings.angle, self.pixels)
+            graph = replace(self.divided(components_by_angle(self.pixels, angle)), angle=angle, preset=preset)
         known = Anchors.from_depths(graph, anchors)
         place = Prior.from_depth(graph, prior, settings.prior_kind, prior_confidence, prior_weight, known)
         hooks = _hooks(graph, settings, known if place is None else None, place)
-        return Reconstruction.from_outcome(optimize(graph, settings, hooks, progress))
+        found = optimize(graph, settings, hooks, progress)
+        # The published method says nothing about confidence, so its preset does not spend time on it.
+        plain = (preset or self.preset) == "paper"
+        return Reconstruction.from_outcome(found if plain else judged(found))
 
     def filled(self, solver: Any = "auto", filling: str = BEST.filling) -> np.ndarray:
         """(n_pixels,) potential of each component integrated on its own, of zero mean over each."""
@@ -254,13 +264,17 @@ class QuotientGraph(Quotient):
         return export.to_networkx(self, self.filled() if potential is None else potential)
 
 
+def _resolved(angle: Any, pixels: PixelGraph) -> float | None:
+    """The angle in degrees, or None; "auto" is chosen from the normals."""
+    return suitable_angle(pixels) if isinstance(angle, str) else angle
+
+
 def _hooks(graph: Quotient, settings: Settings, known: Anchors | None = None, place: Prior | None = None) -> Hooks:
     """The additions to the published method that the settings ask for and the graph allows."""
-    whole = settings.merge_every is None and graph.jump.ndim == 1
+    whole = settings.merge_every is None and graph.jump.ndim == 1 and known is None
     return Hooks(
         leave_out=hidden_jumps if settings.filling == "contracted" else None,
-        split=separated if whole and settings.faces == "separate" else None,
-        start=StartFrom(settings.alignment) if whole and settings.alignment != "uniform" else None,
+        refine=refine_creases if whole and settings.creases == "anywhere" else None,
         known=known,
         place=place,
     )

@@ -40,8 +40,6 @@ class Reconstruction(Outcome):
         What to know about the result: pixels left out, separate pieces, non-convergence.
     device : str
         "cpu" or "cuda": where the scales were optimised.
-    evidence : dict
-        How well each start that was tried explains the cut edges; the highest was kept.
     """
 
     graph: QuotientGraph
@@ -125,10 +123,13 @@ class Reconstruction(Outcome):
         suffix = Path(path).suffix.lower()
         if suffix in (".html", ".htm"):
             report.write_report(self, path)
-        elif suffix in (".ply", ".obj", ".glb", ".stl"):
+        elif suffix in io.mesh_suffixes():
             io.write_mesh(path, self.mesh())
-        else:
+        elif suffix in io.writable():
             io.write_depth(path, self.depth)
+        else:
+            known = [".html", *io.mesh_suffixes(), *io.writable()]
+            raise ValueError(f"path: the suffix of {str(path)!r} is not known; use one of {' '.join(known)}")
 
     def show(self) -> report.Fragment | None:
         """Show the maps and the convergence: in windows, or in a notebook as a picture with a few numbers."""

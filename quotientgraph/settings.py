@@ -36,10 +36,8 @@ class Settings:
         Whether the thresholds are scaled with the focal length, so that they are lengths in pixels, or are log-depths.
     filling : "contracted" or "induced"
         Whether components are filled without the depth jumps hidden in them, or over all their edges.
-    faces : "separate" or "joined"
-        Whether parallel faces that share a component are set apart where other components tell them apart.
-    alignment : "auto", "uniform" or "consensus"
-        Where the reweighting starts from. "auto" tries what seems promising and keeps what explains the cut edges best.
+    creases : "anywhere" or "midway"
+        Where two components meet between two pixels: anywhere, with the edges of a border deciding together, or midway.
 
     Examples
     --------
@@ -65,8 +63,7 @@ class Settings:
     filling: str = _choice(
         "contracted", "fill components without the jumps hidden in them, or over all edges", "contracted", "induced"
     )
-    faces: str = _choice("separate", "set parallel faces that share a component apart, or not", "separate", "joined")
-    alignment: str = _choice("auto", "where the reweighting starts from", "auto", "uniform", "consensus")
+    creases: str = _choice("anywhere", "where components meet between two pixels", "anywhere", "midway")
     prior_weight: float = _value(1.0, "trust in the depth prior; its errors are taken to be smaller by the square root")
     prior_kind: str = _choice(
         "auto", "what the depth prior is", "auto", "depth", "disparity", "affine", "affine-disparity"
@@ -124,5 +121,5 @@ def check_angle(angle: Any) -> None:
 
 FIELDS: Mapping[str, Field[Any]] = MappingProxyType({one.name: one for one in fields(Settings)})
 BEST = Settings()
-PAPER = Settings(angle=3.5, thresholds="absolute", filling="induced", faces="joined", alignment="uniform")
+PAPER = Settings(angle=3.5, thresholds="absolute", filling="induced", creases="midway")
 PRESETS: Mapping[str, Settings] = MappingProxyType({"best": BEST, "paper": PAPER})

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -180,6 +181,9 @@ def test_command_says_what_is_wrong(tmp_path, capsys):
         ([plane, "--table", "magic"], "--table: magic not known"),
         ([plane, "--table", "main"], "no use for"),
         ([plane, "--set", "angle"], "--set angle: expected NAME=VALUE"),
+        ([plane, "--set", "merge_evry=3"], "--set merge_evry: components has no such setting"),
+        (["--table", "unseen", "--vary", "faecs=joined"], "--vary faecs: components has no such setting"),
+        ([plane, "--processes", "2", "--timeout", "3"], "--processes does not go with --timeout"),
         ([plane, "--plugin", "nowhere"], "--plugin: No module named 'nowhere'"),
         ([plane, "--repeat", "0"], "--repeat: 0 must be at least 1"),
     ):
@@ -199,7 +203,7 @@ def test_an_interrupt_says_how_to_go_on(tmp_path, capsys, monkeypatch):
 
     monkeypatch.setattr("quotientgraph.bench.command.run_jobs", stop)
     assert _bench("scene:plane?shape=8x9", "--out", tmp_path) == 130
-    assert "goes on where it was" in capsys.readouterr().err
+    assert "continues where it stopped" in capsys.readouterr().err
 
 
 def test_the_digest_of_the_code(monkeypatch, tmp_path):
@@ -255,6 +259,26 @@ def test_no_progress_bar_in_a_pipe(tmp_path):
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0
     assert done.stderr == ""
+
+
+def test_tables_on_a_terminal_without_unicode(tmp_path):
+    """Rules, degrees and signs of a table have a form in ASCII."""
+    command = [
+        sys.executable,
+        "-m",
+        "quotientgraph",
+        "bench",
+        "scene:plane?shape=8x9",
+        "--methods",
+        "fft",
+        "--out",
+        "out",
+    ]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, capture_output=True, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert b"\\u" not in done.stdout
+    assert b"----" in done.stdout
 
 
 def test_small_errors_have_digits(tmp_path, capsys):
@@ -401,6 +425,24 @@ def test_data_helper(tmp_path, capsys, monkeypatch):
     states = dict(downloads.check_files(tmp_path))
     assert states["diligent/bear/mask.png"] == "other content"
     assert states["diligent/bear/K.txt"] == "missing"
+
+
+def test_fetching_says_what_it_cannot_check(tmp_path, monkeypatch, caplog):
+    """Files with a known hash are held to it; the objects without one are named."""
+    asked = {}
+
+    def retrieve(url, known_hash, name, place):
+        asked[f"{place.name}/{name}"] = known_hash
+        place.mkdir(parents=True, exist_ok=True)
+        return str(place / name)
+
+    monkeypatch.setitem(sys.modules, "pooch", SimpleNamespace(retrieve=retrieve))
+    assert len(downloads.fetch(tmp_path)) == 27
+    assert asked["bear/normal_map.png"].startswith("sha256:")
+    unknown = {path.split("/")[0] for path, known in asked.items() if known is None}
+    assert unknown
+    assert all(name in caplog.text for name in unknown)
+    assert "bear" not in caplog.text
 
 
 @needs_data

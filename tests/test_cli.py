@@ -207,6 +207,15 @@ def test_info_where_the_evidence_is_weak(tmp_path, capsys):
     assert not (tmp_path / "out").exists()
 
 
+def test_info_of_a_large_map(ball, capsys, monkeypatch):
+    """Components are not counted where that would take gigabytes."""
+    monkeypatch.setattr("quotientgraph.cli.info.MAX_PIXELS", 100)
+    assert main(["info", str(ball)]) == 0
+    out = capsys.readouterr().out
+    assert "not counted, the map has more than 100 pixels" in out
+    assert "pieces" not in out
+
+
 def test_info_continues_past_a_bad_file(ball, tmp_path, capsys):
     (tmp_path / "bad.png").write_text("not an image")
     assert main(["info", str(tmp_path / "bad.png"), str(ball), "--json"]) == 1
@@ -276,6 +285,17 @@ def test_completion_in_bash(words, expected, capsys):
     done = subprocess.run(["bash"], input=script, capture_output=True, text=True, timeout=20)
     assert done.stderr == ""
     assert sorted(done.stdout.split()) == expected
+
+
+def test_every_setting_is_an_option():
+    """The options come from the fields of `Settings`: names, choices and help."""
+    from quotientgraph.settings import FIELDS
+
+    options = build_parser("integrate")[1]["integrate"]._option_string_actions
+    for name, field in FIELDS.items():
+        action = options[f"--{name.replace('_', '-')}"]
+        assert field.metadata["help"].replace("%", "%%") in action.help
+        assert tuple(action.choices or ()) == tuple(field.metadata.get("choices", ()))
 
 
 def test_suggestions_are_those_of_the_library():

@@ -107,6 +107,55 @@ def test_a_texture(work):
     assert (colours[:, :3] == [200, 30, 10]).all()
 
 
+def test_a_photograph_as_texture(work):
+    import imagecodecs
+
+    Path("photo.jpg").write_bytes(imagecodecs.jpeg8_encode(np.full((80, 100, 3), [200, 30, 10], dtype=np.uint8)))
+    run("integrate", "ball.png", "-o", "out", "--texture", "photo.jpg", "-q")
+    colours = trimesh.load("out/mesh.ply").visual.vertex_colors
+    assert np.abs(colours[:, :3].astype(int) - [200, 30, 10]).max() <= 3
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_compiling_is_announced(work, capsys, monkeypatch, terminal):
+    """Once, on stderr, where no bar shows it; not in quiet runs."""
+    import laplacians
+    from quotientgraph import integration
+    from quotientgraph.cli import progress
+
+    monkeypatch.setattr(laplacians, "on_compile", [], raising=False)
+    real = integration.integrate
+
+    def compile_first(*args, **settings):
+        for callback in laplacians.on_compile:
+            for name in ("one", "two"):
+                callback(name, None)
+                callback(name, 0.1)
+        return real(*args, **settings)
+
+    class Bar:
+        def __init__(self):
+            self.stages = []
+
+        def set_description(self, text, **_):
+            self.stages.append(text)
+
+        def __getattr__(self, name):
+            return lambda *_, **__: None
+
+    bar = Bar()
+    monkeypatch.setattr(integration, "integrate", compile_first)
+    if terminal:
+        monkeypatch.setattr(progress, "_bar", lambda *_: bar)
+    run("integrate", "ball.png", "-o", "out", "--mesh", "none")
+    said = capsys.readouterr().err.count("compiling (once")
+    assert said == (0 if terminal else 1)
+    assert ("ball: compiling (once)" in bar.stages) == terminal
+    assert laplacians.on_compile == []
+    run("integrate", "ball.png", "-o", "out", "--mesh", "none", "-q")
+    assert capsys.readouterr().err == ""
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -228,8 +277,10 @@ def test_settings_reach_the_library(work, capsys):
 
 
 def test_a_setting_that_the_method_does_not_know(work, capsys):
-    line = failure(capsys, "integrate", "ball.png", "--method", "fft", "--merge-every", 3, "-o", "out")
-    assert "--method fft does not know --merge-every" in line
+    line = failure(capsys, "integrate", "ball.png", "--method", "fft", "--merge-every", 3, "-o", "out", code=2)
+    assert "argument --merge-every: --method fft does not take it" in line
+    line = failure(capsys, "integrate", "ball.png", "--lower", 3, "-o", "out", code=2)
+    assert "lower=3.0 and upper=0.001" in line
     assert not Path("out").exists()
 
 
@@ -370,7 +421,7 @@ def test_an_earlier_result_survives_a_failure(work, capsys):
     """If the new files cannot be made, the old ones stay as they were."""
     run("integrate", "ball.png", "--fov", 40, "-o", "out", "-q")
     before = Path("out/depth.npy").read_bytes()
-    failure(capsys, "integrate", "ball.png", "--fov", 30, "-o", "out", "--method", "fft", "--device", "cpu")
+    failure(capsys, "integrate", "ball.png", "--fov", 30, "-o", "out", "--anchor", "999,999,1")
     assert Path("out/depth.npy").read_bytes() == before
     assert sorted(os.listdir("out")) == ["depth.npy", "manifest.json", "mesh.ply"]
     run("integrate", "ball.png", "--fov", 30, "-o", "out", "-q")
@@ -643,12 +694,17 @@ def test_saving_from_python(work, ball):
         result.save("z.docx")
 
 
-def test_progress_on_a_terminal(work):
+@pytest.mark.parametrize("size", [(24, 80), (40, 100), (0, 0), (0, 100)])
+def test_progress_on_a_terminal(work, size):
     """On a terminal there are bars with stage, components and energy; the last line is the result."""
+    import fcntl
     import pty
+    import struct
+    import termios
 
     pid, terminal = pty.fork()
     if pid == 0:
+        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
         words = ["integrate", "ball.png", "--fov", "40", "--frame", "opengl", "--angle", "1", "-o", "out"]
         os.execve(sys.executable, [sys.executable, "-m", "quotientgraph", *words], ENV)
     shown = b""
@@ -664,6 +720,7 @@ def test_progress_on_a_terminal(work):
     text = shown.decode()
     for word in ("ball: reading", "ball: components", "ball: scales", "components=", "energy=", "ball: writing"):
         assert word in text
+    assert re.search(r"[█#|▏▎▍▌▋▊▉ ]{16}", text)  # the bar keeps its width
     assert "→ out: depth.npy, mesh.ply" in text.splitlines()[-1]
 
 

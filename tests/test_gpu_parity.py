@@ -14,8 +14,8 @@ import pytest
 from laplacians.backends.cupy_cg import PRECONDITIONERS, CupyCG
 from quotientgraph import QuotientGraph, scenes, solvers
 from quotientgraph.geometry.jumps import bini
-from quotientgraph.graph.selection import least_residual_edges
 from quotientgraph.method.cutedges import CutEdges
+from quotientgraph.method.merging import least_residual_edges
 from quotientgraph.method.weights import Outliers, pair_terms, pair_terms_by_kernel, pair_terms_over
 
 FUNCTIONS = [

@@ -348,6 +348,23 @@ def test_a_camera_for_another_size_is_scaled(tmp_path):
     assert has(notes, "scaled by 0.5")
 
 
+def test_cameras_of_every_kind(tmp_path):
+    known = Pinhole(500, 510, 4, 2.5)
+    (tmp_path / "K.txt").write_text(MATRIX)
+    for thing in (K, K.tolist(), K.T, [500, 510, 4, 2.5], Tensor(K), tmp_path / "K.txt", known):
+        camera, warnings = qio.understand_camera(thing, (H, W))
+        assert camera == known
+        assert bool(warnings) == (thing is not K and getattr(thing, "shape", 0) == (3, 3))
+    assert qio.understand_camera(None, (H, W)) == (None, [])
+    assert isinstance(qio.understand_camera(known.rays((H, W)), (H, W))[0], RayMap)
+    rows = [[510, 0, 2.5], [0, 500, 4], [0, 0, 1]]
+    camera, (text,) = qio.understand_camera(rows, (H, W))
+    assert camera == known
+    assert "row-first" in text
+    with pytest.raises(qio.InputError, match="complex128 are not real numbers"):
+        qio.understand_camera(K.astype(complex), (H, W))
+
+
 def test_lens_distortion_is_noted(tmp_path):
     (tmp_path / "k.yaml").write_text("fx: 500\nfy: 510\ncx: 4\ncy: 2.5\ndistortion_coeffs: [0.1, 0, 0, 0]\n")
     assert has(qio.read_camera(tmp_path / "k.yaml", (H, W))[1], "undistort")

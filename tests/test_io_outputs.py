@@ -208,13 +208,11 @@ def test_folder_without_rights(tmp_path):
 
 
 def test_rights_as_the_system_reports_them(tmp_path, monkeypatch):
-    from pathlib import Path
-
-    def refuse(self, *_, **__):
+    def refuse(*_, **__):
         raise PermissionError(errno.EACCES, "Permission denied")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "open", refuse)
+        patch.setattr(os, "open", refuse)
         with pytest.raises(qio.OutputError, match=r"Permission denied.*in which you may write"):
             qio.write_depth(tmp_path / "d.npy", depth_map())
 
@@ -236,6 +234,37 @@ def test_odd_targets(tmp_path):
         qio.write_depth(tmp_path / "d.jpg", depth_map())
     with pytest.raises(qio.OutputError, match="uint8 or uint16"):
         qio.write_image(tmp_path / "d.png", depth_map())
+
+
+def test_what_a_killed_process_left_is_removed(tmp_path):
+    """A living process keeps its temporary file; the others go with the next write into the folder, in a new process."""
+    code = (
+        "import os, sys, numpy as np, quotientgraph.io as qio\n"
+        "with qio.atomic(sys.argv[1]) as part:\n    part.write_text('half')\n    os.kill(os.getpid(), 9)\n"
+    )
+    for _ in range(2):
+        subprocess.run([sys.executable, "-c", code, tmp_path / "d.npy"])
+        assert sum(name.startswith(".d.") for name in os.listdir(tmp_path)) == 1
+    with qio.atomic(tmp_path / "alive.npy") as part:
+        part.write_text("half")
+        code = "import sys, numpy as np, quotientgraph.io as qio\nqio.write_image(sys.argv[1], np.zeros((2, 2)))"
+        subprocess.run([sys.executable, "-c", code, tmp_path / "e.npy"], check=True)
+    assert sorted(os.listdir(tmp_path)) == ["alive.npy", "e.npy"]
+
+
+def test_a_planted_link_is_refused(tmp_path, monkeypatch):
+    """In a folder where everybody may write, a link of another user is not followed."""
+    tmp_path.chmod(0o777)
+    (tmp_path / "r.npy").symlink_to(tmp_path / "victim")
+    qio.write_depth(tmp_path / "r.npy", depth_map())  # one's own link is
+    (tmp_path / "victim").unlink()
+    try:
+        os.lchown(tmp_path / "r.npy", 12345, 12345)
+    except PermissionError:
+        pytest.skip("only root may give a link to another user")
+    with pytest.raises(qio.OutputError, match="another user made"):
+        qio.write_depth(tmp_path / "r.npy", depth_map())
+    assert not (tmp_path / "victim").exists()
 
 
 def test_no_decoder_is_loaded_before_it_is_needed():

@@ -60,7 +60,7 @@ def test_history(noisy_graph):
 
 def test_converged_means_the_energy_settled(room):
     """converged ⇔ the last relative change of energy is below energy_tol before max_iterations."""
-    result = room.optimize(alignment="uniform")
+    result = room.optimize()
     before, last = result.history[-2].energy, result.history[-1].energy
     assert result.converged
     assert abs(last - before) < 1e-3 * before
@@ -114,7 +114,7 @@ def test_backends_agree(solver, room):
 
 def test_iterations_are_few(room):
     """The loop settles within a budget, and a direct solve counts one."""
-    result = room.optimize(alignment="uniform")
+    result = room.optimize()
     assert len(result.history) <= 60
     assert all(s.solver_iterations == 1 for s in result.history)
 

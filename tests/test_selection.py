@@ -1,4 +1,4 @@
-"""Which edges to contract, and connected components."""
+"""Which edges to contract at the start and when merging, and connected components."""
 
 import igraph
 import networkx
@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from quotientgraph.geometry.normals import NormalMap
 from quotientgraph.graph.pixels import PixelGraph
-from quotientgraph.graph.selection import connected_components, least_residual_edges, similar_edges
+from quotientgraph.graph.selection import connected_components, similar_edges
+from quotientgraph.method.merging import least_residual_edges
 
 
 @st.composite

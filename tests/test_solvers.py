@@ -258,6 +258,67 @@ def test_pyamg_keeps_its_hierarchy_while_it_serves(monkeypatch):
     assert len(made) == 2
 
 
+def crumbs(seed=0):
+    """A system of hundreds of small pieces, such as filling has: coarsening contracts each of them into one unknown."""
+    random = np.random.default_rng(seed)
+    size = random.integers(1, 12, 400)
+    piece = np.repeat(np.arange(400), size)
+    tail = np.flatnonzero(piece[1:] == piece[:-1])
+    return solvers.LaplacianSystem.from_edges(
+        len(piece), tail, tail + 1, random.uniform(0.5, 2, len(tail)), random.normal(size=len(tail))
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_pyamg_on_many_pieces(seed):
+    """It converges to the solution, and on every repetition to the same bits; the state of numpy.random is untouched."""
+    pytest.importorskip("pyamg", reason="PyAMG is not installed")
+    state = np.random.get_state()[1].copy()  # noqa: NPY002
+    first, again = (solvers.get("pyamg").solve(crumbs(seed)) for _ in range(2))
+    assert first.converged
+    np.testing.assert_array_equal(first.x, again.x)
+    np.testing.assert_allclose(first.x, solvers.get("direct").solve(crumbs(seed)).x, atol=1e-4)
+    np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
+
+
+@pytest.mark.parametrize("kind", ["raises", "returns NaN", "is negative"])
+def test_where_pyamg_fails_the_diagonal_takes_its_place(kind, monkeypatch):
+    """A hierarchy that cannot be set up, or that breaks down, costs time but not the solution."""
+    pytest.importorskip("pyamg", reason="PyAMG is not installed")
+    from scipy.sparse import diags_array
+
+    from laplacians.backends.pyamg_cg import PyamgCG
+
+    def broken(self, system):
+        if kind == "raises":
+            raise RuntimeError("out of order")
+        return diags_array(np.full(system.n, np.nan if kind == "returns NaN" else -1.0))
+
+    monkeypatch.setattr(PyamgCG, "_hierarchy", broken)
+    system = solvers.LaplacianSystem.from_edges(*SYSTEMS["uniform grid"])
+    solution = solvers.get("pyamg").solve(system)
+    assert solution.converged
+    assert system.residual(solution.x) <= RTOL
+
+
+def test_a_round_that_makes_things_worse_is_undone():
+    """Rounds go on from the best x; what a corrector spoils is not returned."""
+    from laplacians.backends.iterative import iterate
+
+    system = solvers.LaplacianSystem.from_edges(*SYSTEMS["uniform grid"])
+    exact = solvers.get("direct").solve(system).x
+    steps = iter([0.5, 0.5, -300.0])
+
+    def correct(left, x, goal, limit):
+        x += next(steps) * (exact - x)
+        return 1
+
+    x, iterations, residual = iterate(system, correct, 1e-9, 100)
+    assert iterations == 3
+    assert residual == pytest.approx(0.25)
+    np.testing.assert_allclose(x, 0.75 * exact, atol=1e-12)
+
+
 def test_auto_says_what_it_chose():
     """Small systems are factorised, large ones go to multigrid until it takes too many iterations."""
     auto = solvers.get("auto")

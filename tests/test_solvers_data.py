@@ -61,7 +61,7 @@ def test_depth_does_not_depend_on_the_backend(name, data_dir):
     folder = data_dir / "diligent" / name
     graph, truth = graph_of(folder, 3.5), read_depth(folder / "depth_gt.npz")
     steps = 5 if name in ("buddha", "harvest") else 40  # the larger ones take plain CG minutes
-    settings = {"device": "cpu", "max_iterations": steps, "alignment": "uniform"}
+    settings = {"device": "cpu", "max_iterations": steps}
     errors = {k: made(graph.optimize(solver=b, **settings).depth, truth) for k, b in backends().items()}
     allowed = max(0.005, (0.08 if name == "harvest" else 0.02) * errors["direct"])
     far = {label: error for label, error in errors.items() if not abs(error - errors["direct"]) <= allowed}

@@ -8,7 +8,7 @@ import pytest
 from quotientgraph import metrics, scenes
 from quotientgraph.bench import Case, Job, find
 from quotientgraph.bench.degrade import DEGRADATIONS, degraded
-from quotientgraph.bench.unseen import PAPER, UNSEEN, VARIANTS, unseen_cases, unseen_table, variations
+from quotientgraph.bench.unseen import PAPER_ROW, UNSEEN_TABLE, VARIANTS, unseen_cases, unseen_table, variations
 from quotientgraph.cli import main
 
 
@@ -95,13 +95,13 @@ def _value(entries, quantity, row, column="clean"):
 
 def test_statistics_of_known_errors():
     """Mean, median and shares of errors that are written down here; a failure is counted and left out."""
-    records = _records({"default": [0.001, 0.02, 0.03, None], PAPER: [0.002, 0.02, 0.01, 0.01]})
-    entries = UNSEEN.entries(records)
+    records = _records({"default": [0.001, 0.02, 0.03, None], PAPER_ROW: [0.002, 0.02, 0.01, 0.01]})
+    entries = UNSEEN_TABLE.entries(records)
     assert _value(entries, "mean error, %", "default").ours == pytest.approx(1.7)
     assert _value(entries, "median error, %", "default").ours == pytest.approx(2)
     assert _value(entries, "right (below 0.5 %), % of scenes", "default").ours == pytest.approx(100 / 3)
     assert _value(entries, "worse than the paper's preset, % of scenes", "default").ours == pytest.approx(100 / 3)
-    assert _value(entries, "worse than the paper's preset, % of scenes", PAPER).ours == 0
+    assert _value(entries, "worse than the paper's preset, % of scenes", PAPER_ROW).ours == 0
     change = _value(entries, "mean change against the paper's preset, percentage points", "default")
     assert change.ours == pytest.approx((-0.1 + 0 + 2) / 3)
     assert _value(entries, "mean error, %", "default").failed == "1 failed"
@@ -110,7 +110,7 @@ def test_statistics_of_known_errors():
 def test_the_spread_is_the_standard_error_over_scenes():
     """For the mean of many scenes the spread is σ/√n; a change that is the same in every scene has none."""
     errors = np.random.default_rng(0).uniform(0.01, 0.05, 200)
-    entries = UNSEEN.entries(_records({"default": [*(errors + 0.01)], PAPER: [*errors]}))
+    entries = UNSEEN_TABLE.entries(_records({"default": [*(errors + 0.01)], PAPER_ROW: [*errors]}))
     found = _value(entries, "mean error, %", "default")
     assert found.spread == pytest.approx(100 * errors.std() / np.sqrt(200), rel=0.15)
     change = _value(entries, "mean change against the paper's preset, percentage points", "default")
@@ -120,29 +120,29 @@ def test_the_spread_is_the_standard_error_over_scenes():
 
 def test_rows_of_an_ablation():
     """Each text is a row; the paper's preset is always there to compare with."""
-    rows = variations(["faces=joined", "alignment=uniform;faces=joined"], ["components", "bini"])
-    assert list(rows) == ["default", "faces=joined", "alignment=uniform;faces=joined", "bini"]
+    rows = variations(["filling=induced", "angle=2;filling=induced"], ["components", "bini"])
+    assert list(rows) == ["default", "filling=induced", "angle=2;filling=induced", "bini"]
     table = unseen_table(rows)
     jobs = table.jobs([Case("heap 1", "random:heap?seed=1", "opencv"), Case("bear", "/data/bear")])
     assert [job.settings for job in jobs if job.method == "components"] == [
         {},
-        {"faces": "joined"},
-        {"alignment": "uniform", "faces": "joined"},
+        {"filling": "induced"},
+        {"angle": 2, "filling": "induced"},
         {"preset": "paper"},
     ]
     with pytest.raises(ValueError, match="expected NAME=VALUE"):
-        variations(["faces"])
+        variations(["filling"])
 
 
 def test_the_command_measures_and_resumes(tmp_path, capsys, monkeypatch):
     """Two processes, one stored view and no random scenes: the table is printed, and a second run measures nothing."""
     _view(tmp_path / "corner.npz", scenes.make("boxes", shape=(20, 24)))
     monkeypatch.setattr("quotientgraph.bench.unseen.scenes.cases", lambda split, limit: iter(()))
-    words = ["bench", tmp_path, "--table", "unseen", "--vary", "faces=joined", "--out", tmp_path / "out", "--quiet"]
+    words = ["bench", tmp_path, "--table", "unseen", "--vary", "filling=induced", "--out", tmp_path / "out", "--quiet"]
     assert main([*map(str, words), "--processes", "2"]) == 0
     text = capsys.readouterr().out
     assert "real views: mean error, %" in text
-    assert "faces=joined" in text
+    assert "filling=induced" in text
     journal = tmp_path / "out" / "journal.jsonl"
     lines = journal.read_text().splitlines()
     assert sum("key" in json.loads(line) for line in lines) == 3 * len(DEGRADATIONS)

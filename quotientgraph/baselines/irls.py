@@ -6,7 +6,6 @@ residual is below a thousandth of the *whole* right-hand side is left as it is. 
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -152,7 +151,7 @@ def reweighted(
             converged = loop.energy == 0 or abs(loop.energy - before) < settings.energy_tol * before
     finally:
         close()
-    seconds = time.perf_counter() - loop.began
+    seconds = laplacians.working_clock() - loop.began
     return outcome(graph, loop.phi, loop.history, seconds, converged, loop.unsolved)
 
 
@@ -160,7 +159,7 @@ class _Loop:
     """The state of the reweighting: the potential, its energy, and how it came about."""
 
     def __init__(self, graph: Quotient, scheme: Scheme, outliers: Outliers, solver: Any, rtol: float) -> None:
-        self.began = time.perf_counter()
+        self.began = laplacians.working_clock()
         self.graph, self.rtol = graph, rtol
         self.solver = laplacians.get(solver) if isinstance(solver, str) and solver != "auto" else solver
         pixels = graph.pixels
@@ -193,7 +192,7 @@ class _Loop:
         energy = start_energy + float(np.sum(change * (change * weight - 2 * flow)))
         self.phi = self.phi + x
         self.unsolved += not solution.converged
-        seconds = time.perf_counter() - self.began
+        seconds = laplacians.working_clock() - self.began
         self.history.append(Step(self.iteration + 1, 0, self.graph.n_components, energy, solution.iterations, seconds))
         self.terms = self.equations.terms(self.phi, first=False)
         self.energy = float(self.terms[2].sum()) if self.equations.scheme.renewed_energy else energy

@@ -23,6 +23,7 @@ import numpy as np
 
 from .. import scenes
 from ..geometry.camera import Camera, as_camera
+from ..io import detect_frame, is_input_folder, read_normals
 from ..scenes import Scene
 from .degrade import degraded
 
@@ -113,12 +114,11 @@ def _candidates(path: Path) -> list[Path]:
     if path.is_file() or _readable(path):
         return [path]
     inner = sorted(p for p in path.iterdir() if p.is_dir())
-    return [deep for folder in inner for deep in ([folder] if _readable(folder) else sorted(folder.iterdir()))]
+    deeper = [[folder] if _readable(folder) else sorted(p for p in folder.iterdir() if p.is_dir()) for folder in inner]
+    return [folder for group in deeper for folder in group]
 
 
 def _readable(folder: Path) -> bool:
-    from ..io import is_input_folder
-
     return folder.is_file() or is_input_folder(folder)
 
 
@@ -129,8 +129,6 @@ def _name(path: Path) -> str:
 
 
 def _folder(path: Path, frame: str) -> Maps:
-    from ..io import detect_frame, read_normals
-
     found = read_normals(path)
     camera = as_camera(found.camera)
     if frame == "auto":

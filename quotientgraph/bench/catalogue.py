@@ -6,18 +6,18 @@ from . import errors, history, speed, stages, unseen
 from .tables import Table
 
 TABLES: dict[str, Table] = {
-    "main": errors.MAIN,
-    "connectivity": errors.CONNECTIVITY,
-    "convergence": errors.CONVERGENCE,
-    "reweighting": errors.REWEIGHTING,
-    "components": errors.COMPONENTS,
-    "merging": errors.MERGING,
-    "bini": errors.BINI,
-    "speed": speed.SPEED,
-    "profile": stages.PROFILE,
-    "large": stages.LARGE,
-    "unseen": unseen.UNSEEN,
-    "watch": history.WATCH,
+    "main": errors.MAIN_TABLE,
+    "connectivity": errors.CONNECTIVITY_TABLE,
+    "convergence": errors.CONVERGENCE_TABLE,
+    "reweighting": errors.REWEIGHTING_TABLE,
+    "components": errors.COMPONENTS_TABLE,
+    "merging": errors.MERGING_TABLE,
+    "bini": errors.BINI_TABLE,
+    "speed": speed.SPEED_TABLE,
+    "profile": stages.PROFILE_TABLE,
+    "large": stages.LARGE_TABLE,
+    "unseen": unseen.UNSEEN_TABLE,
+    "watch": history.WATCH_TABLE,
 }
 
 

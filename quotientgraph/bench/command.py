@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from . import history
@@ -12,6 +13,7 @@ from .jobs import Record
 from .journal import Journal
 from .pages import write_into
 from .plan import Group
+from .plots import draw_all
 from .results import cell_table, write_records
 from .runs import run_jobs
 from .table_text import grid, summary, to_csv
@@ -19,8 +21,17 @@ from .table_text import grid, summary, to_csv
 JOURNAL = "journal.jsonl"
 
 
-def run_plan(args: argparse.Namespace, groups: list[Group]) -> list[str]:
-    """Measure the groups of jobs, print and write their tables, and return a line for each cell that failed."""
+def run_plan(args: argparse.Namespace, groups: list[Group], tell: Callable[[str], None]) -> list[str]:
+    """Measure the groups of jobs, tell and write their tables, and return a line for each cell that failed.
+
+    Parameters
+    ----------
+    args : argparse.Namespace
+        The arguments of ``quotientgraph bench``.
+    groups : list of Group
+    tell : callable
+        Is given the text of the tables and the paths of plots, to be printed.
+    """
     args.out.mkdir(parents=True, exist_ok=True)
     journal_path = args.out / JOURNAL
     if args.fresh:
@@ -38,18 +49,16 @@ def run_plan(args: argparse.Namespace, groups: list[Group]) -> list[str]:
     colour = args.color == "always" or (args.color == "auto" and sys.stdout.isatty() and "NO_COLOR" not in os.environ)
     for group in groups:
         own = [journal.records[key] for key in dict.fromkeys(job.key for job in group.jobs)]
-        sys.stdout.write(_show(group, own, args, colour) + "\n\n")
-        for path in _drawn(group, own, args.out):
-            sys.stdout.write(f"{path}\n")
+        tell(_show(group, own, args, colour) + "\n")
+        for path in _drawn(group, own, args.out, tell):
+            tell(f"{path}")
         if group.name == "watch" and args.record:
             history.append(args.record, [record for record in own if record["status"] == "ok"])
-            sys.stdout.write(f"{history.HISTORY}: added as {args.record}\n")
+            tell(f"{history.HISTORY}: added as {args.record}")
     write_records(args.out, records)
     if args.plots:
-        from .plots import draw_all
-
         for path in draw_all(records, args.out):
-            sys.stdout.write(f"{path}\n")
+            tell(f"{path}")
     failed = [record for record in records if record["status"] != "ok"]
     return [f"{record['case']['name']} {record['method']}: {record['error']}" for record in failed]
 
@@ -70,11 +79,11 @@ def _show(group: Group, records: list[Record], args: argparse.Namespace, colour:
     return "\n\n".join(part for part in [table.title, grid(entries, colour), near, table.note] if part)
 
 
-def _drawn(group: Group, records: list[Record], out: Path) -> list[Path]:
+def _drawn(group: Group, records: list[Record], out: Path, tell: Callable[[str], None]) -> list[Path]:
     """Return the plots of a table; without matplotlib there are none, and a line says so."""
     draw = group.table.draw if group.table else None
     try:
         return draw(records, out) if draw else []
     except ValueError as error:
-        sys.stderr.write(f"bench: {error}\n")
+        tell(str(error))
         return []

@@ -73,26 +73,26 @@ def _reweighting_label(fact: dict) -> str:
     return f"{kind}, θ {_theta(fact)}"
 
 
-MAIN = _by_rows(
+MAIN_TABLE = _by_rows(
     "Main table: error and time on DiLiGenT",
     "table1_diligent",
     _main_label,
     lambda fact: {"reweighting": fact["outlier_reweighting"]},
 )
-CONNECTIVITY = _by_rows(
+CONNECTIVITY_TABLE = _by_rows(
     "Connectivity of the pixel graph",
     "table_connectivity",
     lambda fact: f"{fact['connectivity']}-connectivity, θ {_theta(fact)}",
     lambda fact: {"connectivity": int(fact["connectivity"])},
 )
-CONVERGENCE = _by_rows(
+CONVERGENCE_TABLE = _by_rows(
     "Convergence parameters",
     "table_convergence",
     lambda fact: f"ΔE {fact['delta_e_max']}, T {fact['T']}, θ {_theta(fact)}",
     lambda fact: {"energy_tol": float(fact["delta_e_max"]), "max_iterations": solves(int(fact["T"]))},
     "The paper counts iterations from 0: its T = 5 is six solves, and so it is here.",
 )
-REWEIGHTING = _by_rows(
+REWEIGHTING_TABLE = _by_rows(
     "Outlier reweighting",
     "table_outlier_reweighting",
     _reweighting_label,
@@ -123,7 +123,7 @@ def _component_entries(records: list[Record]) -> list[Entry]:
     return out
 
 
-COMPONENTS = Table("Components at each threshold", _component_jobs, _component_entries)
+COMPONENTS_TABLE = Table("Components at each threshold", _component_jobs, _component_entries)
 
 
 # Merging -------------------------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def _merging_entries(records: list[Record]) -> list[Entry]:
     return out
 
 
-MERGING = Table("Merging every 5 iterations, θ 3.5°", _merging_jobs, _merging_entries)
+MERGING_TABLE = Table("Merging every 5 iterations, θ 3.5°", _merging_jobs, _merging_entries)
 
 
 # BiNI ----------------------------------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ def _bini_entries(records: list[Record]) -> list[Entry]:
     ]
 
 
-BINI = Table(
+BINI_TABLE = Table(
     "BiNI against its authors' code (k = 2, tolerance 1e-4)",
     lambda cases: [Job(case, "bini") for case in cases if in_diligent(case)],
     _bini_entries,

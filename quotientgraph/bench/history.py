@@ -105,7 +105,7 @@ def _entries(records: list[Record]) -> list[Entry]:
     return out
 
 
-WATCH = Table(
+WATCH_TABLE = Table(
     "Now, against the stored history",
     _jobs,
     _entries,

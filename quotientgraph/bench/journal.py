@@ -15,6 +15,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import laplacians
+
+from .. import __version__
 from .jobs import Job, Record
 
 _PACKAGES = ("quotientgraph", "numpy", "scipy", "numba", "igraph", "pyamg", "cupy")
@@ -93,8 +96,6 @@ def code_digest() -> str:
     That is the library and its solvers, without the command line, the reports and most of the laboratory. The scenes and
     the readers of files belong to it: a scene that has changed gives other figures under the same name.
     """
-    import laplacians
-
     package = Path(__file__).parents[1]
     skip = {package / name for name in _NOT_MEASURED}
     sources = [file for file in sorted(package.rglob("*.py")) if not skip & set(file.parents)]
@@ -117,8 +118,6 @@ def machine() -> dict[str, Any]:
             versions[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             continue
-    from .. import __version__
-
     versions.setdefault("quotientgraph", __version__)
     return {
         "system": platform.platform(),

@@ -6,6 +6,7 @@ not counted. Peak memory is how far the resident memory of the process rose abov
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import sys
@@ -135,8 +136,6 @@ def _plain(value: Any) -> Any:
 def measure_standard_input() -> None:
     """Measure the job that standard input describes as JSON, and write its record to standard output."""
     content = json.load(sys.stdin)
-    import importlib
-
     for plugin in content.get("plugins", []):
         importlib.import_module(plugin)
     record = measure(Job.from_json(content["job"]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -57,6 +58,7 @@ def _tables(args: argparse.Namespace) -> list[Group]:
         tables["unseen"] = unseen_table(_unseen_rows(args))
         cases = [*cases, *unseen_cases(args.split, args.limit, args.data)]
     fixed = {name: values[0] for name, values in settings_grid(args.set).items()}
+    _check_settings("--set", fixed, list(METHODS))
     groups = []
     for name, table in tables.items():
         jobs = [
@@ -75,7 +77,9 @@ def _unseen_rows(args: argparse.Namespace) -> dict[str, tuple[str, dict[str, Any
     """Return the rows of the table of unseen scenes: the usual ones, or an ablation; other methods are added to both."""
     others = [name for name in _methods(args.methods) if name != "components"]
     if args.vary:
-        return variations(args.vary, others)
+        rows = variations(args.vary, others)
+        _check_settings("--vary", [name for _, settings in rows.values() for name in settings], ["components"])
+        return rows
     return {**VARIANTS, **{name: (name, {}) for name in others}}
 
 
@@ -86,6 +90,7 @@ def _comparison(args: argparse.Namespace) -> Group:
     grid = settings_grid(args.set)
     combinations = [dict(zip(grid, values)) for values in itertools.product(*grid.values())]
     methods = _methods(args.methods)
+    _check_settings("--set", grid, methods)
     return Group(
         "",
         None,
@@ -107,11 +112,20 @@ def _methods(text: str) -> list[str]:
 
 
 def _understood(name: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings that a method has; varying the others would measure the same thing again.
-
-    The component method gets all of them, so that a misspelt one fails in its cell instead of vanishing.
-    """
-    if METHODS[name].joins_pixels:
-        return settings
-    known = {"connectivity", *keywords_of(name)}
+    """Return the settings that a method has; varying the others would measure the same thing again."""
+    known = _settings_of(name)
     return {key: value for key, value in settings.items() if key in known}
+
+
+def _settings_of(method: str) -> list[str]:
+    return [*keywords_of(method), "connectivity", *(["angle"] if METHODS[method].joins_pixels else [])]
+
+
+def _check_settings(option: str, names: Iterable[str], methods: list[str]) -> None:
+    """Raise a `ValueError` for a setting that none of the methods has, which is most likely misspelt."""
+    known = list(dict.fromkeys(name for method in methods for name in _settings_of(method)))
+    for name in names:
+        if name not in known:
+            raise ValueError(
+                f"{option} {name}: {', '.join(methods)} has no such setting; use one of {', '.join(known)}"
+            )

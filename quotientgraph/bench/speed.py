@@ -6,8 +6,10 @@ Of several runs the best counts. The goals are this project's own.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ import numpy as np
 
 from .cases import Case
 from .jobs import Job, Record
+from .plots import fitted_exponent, growth
 from .tables import Entry, Table, in_diligent
 from .yardstick import yardstick
 
@@ -33,11 +36,11 @@ _COLD_GOAL, _IMPORT_GOAL, _EXPONENT_GOAL = 10.0, 0.4, 1.05
 def _jobs(cases: list[Case]) -> list[Job]:
     own = [Job(case, "components", _DILIGENT if in_diligent(case) else _LARGE, repeat=5) for case in cases]
     room = Case("textured_room", "scene:textured_room?shape=1024x1216", "opencv")
-    growth = [Case(f"occlusions {shape}", f"scene:occlusions?shape={shape}", "opencv") for shape in _SHAPES]
+    grown = [Case(f"occlusions {shape}", f"scene:occlusions?shape={shape}", "opencv") for shape in _SHAPES]
     return [
         *own,
         Job(room, "components", _LARGE, repeat=3),
-        *(Job(case, "components", _LARGE, repeat=1 if "4096" in case.name else 3) for case in growth),
+        *(Job(case, "components", _LARGE, repeat=1 if "4096" in case.name else 3) for case in grown),
     ]
 
 
@@ -55,8 +58,6 @@ def _entries(records: list[Record]) -> list[Entry]:
         out += _profile(record)
     grown = [(record["pixels"], record["seconds_low"]) for record in _grown(done)]
     if len(grown) > 2:
-        from .plots import fitted_exponent
-
         x, y = np.array(grown, dtype=float).T
         out.append(Entry("growth", "exponent of seconds against pixels", "measured", fitted_exponent(x, y)))
         out.append(Entry("growth", "exponent of seconds against pixels", "goal", _EXPONENT_GOAL))
@@ -76,8 +77,6 @@ def _grown(records: list[Record]) -> list[Record]:
 
 
 def _draw(records: list[Record], out: Path) -> list[Path]:
-    from .plots import growth
-
     best = [{**record, "seconds": record["seconds_low"]} for record in _grown(records)]  # as in the table
     return [growth(best, out / "speed-growth.png")] if len(best) > 2 else []
 
@@ -116,9 +115,6 @@ def _seconds(code: str, **options: Any) -> float:
 
 
 def _cold_demo() -> float:
-    import os
-    import tempfile
-
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "NUMBA_CACHE_DIR": os.path.join(folder, "cache")}
         code = f"import sys; from quotientgraph.cli import main; sys.exit(main(['demo', '-o', {folder + '/out'!r}]))"
@@ -133,7 +129,7 @@ def _shape(record: Record) -> tuple[int, int]:
     return Case(**record["case"]).maps.normals.shape[:2]
 
 
-SPEED = Table(
+SPEED_TABLE = Table(
     "Speed, two cores",
     _jobs,
     _entries,

@@ -47,7 +47,7 @@ def _profile_entries(records: list[Record]) -> list[Entry]:
     return out
 
 
-PROFILE = Table("Where the time goes", _profile_jobs, _profile_entries, "Paper: RTX 3080 laptop.")
+PROFILE_TABLE = Table("Where the time goes", _profile_jobs, _profile_entries, "Paper: RTX 3080 laptop.")
 
 _LARGE_ROWS = {
     "components θ 2°, merging": ("components_merge", "2.0", "components", {"merge_every": 5, **_LARGE}),
@@ -105,4 +105,4 @@ def _large_entries(records: list[Record]) -> list[Entry]:
     return out
 
 
-LARGE = Table("Large scenes, T = 15", _large_jobs, _large_entries)
+LARGE_TABLE = Table("Large scenes, T = 15", _large_jobs, _large_entries)

@@ -15,21 +15,14 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from ..settings import PAPER
 from .cases import Case
 from .jobs import Job, Record
 from .papercg import NAME as PAPER_SOLVER
 
 # The settings that all experiments of the paper share unless they vary them.
-_PAPER_SETTINGS = {
-    "angle": 3.5,
-    "connectivity": 8,
-    "reweighting": "soft",
-    "lower": 1e-5,
-    "upper": 1e-3,
-    "thresholds": "absolute",
-    "max_iterations": 150,
-    "energy_tol": 1e-3,
-}
+_SHARED = ("reweighting", "lower", "upper", "thresholds", "max_iterations", "energy_tol")
+_PAPER_SETTINGS = {"angle": PAPER.angle, "connectivity": 8, **{name: getattr(PAPER, name) for name in _SHARED}}
 _METHODS = {"milano2025_D": "logdepth-d", "milano2025_ND": "logdepth"}
 # How far a figure may be from the paper's and still count as near: an absolute and a relative bound, the larger holds.
 NEAR = {

@@ -24,12 +24,12 @@ from .settings_text import setting
 from .tables import Entry, Table
 
 LIMIT = 4  # seeds of each kind, if the caller does not say how many
-PAPER = "paper"
+PAPER_ROW = "paper"
 # label -> method and settings of a row
 VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     "default": ("components", {}),
-    "uniform alignment": ("components", {"alignment": "uniform"}),
-    PAPER: ("components", {"preset": "paper"}),
+    "filled over all edges": ("components", {"filling": "induced"}),
+    PAPER_ROW: ("components", {"preset": "paper"}),
 }
 _GOOD = 0.5  # per cent of depth: a scene below this counts as right
 _WORSE, _NOTICED = 1.05, 0.005  # worse than the paper: by this factor, and by so many percentage points
@@ -74,7 +74,7 @@ def unseen_cases(split: str, limit: int = LIMIT, folders: Iterable[str | Path] =
 
 def unseen_table(variants: dict[str, tuple[str, dict[str, Any]]] = VARIANTS) -> Table:
     """Return the table with a row for each variant; the paper's preset is added if it is not among them."""
-    rows = {**variants, PAPER: VARIANTS[PAPER]}
+    rows = {**variants, PAPER_ROW: VARIANTS[PAPER_ROW]}
 
     def jobs(cases: list[Case]) -> list[Job]:
         wanted = [case for case in cases if case.source.startswith((RANDOM, VIEW))]
@@ -103,8 +103,8 @@ def variations(texts: Iterable[str], methods: Iterable[str] = ()) -> dict[str, t
 
     Examples
     --------
-    >>> variations(["angle=2;faces=joined"], ["bini"])["angle=2;faces=joined"]
-    ('components', {'angle': 2, 'faces': 'joined'})
+    >>> variations(["angle=2;filling=induced"], ["bini"])["angle=2;filling=induced"]
+    ('components', {'angle': 2, 'filling': 'induced'})
     """
     rows: dict[str, tuple[str, dict[str, Any]]] = {"default": VARIANTS["default"]}
     for text in texts:
@@ -172,7 +172,7 @@ def _blocks(
     title: str, cells: list[_Cell], column: Callable[[_Cell], str], which: Iterable[str] = tuple(_STATISTICS)
 ) -> list[Entry]:
     """Return the statistics of each row and column, and of all columns together."""
-    paper = {(cell.scene, cell.kind, cell.degradation): cell.error for cell in cells if cell.row == PAPER}
+    paper = {(cell.scene, cell.kind, cell.degradation): cell.error for cell in cells if cell.row == PAPER_ROW}
     rows = list(dict.fromkeys(cell.row for cell in cells))
     columns = list(dict.fromkeys(column(cell) for cell in cells))
     out = []
@@ -212,4 +212,4 @@ def _with_spread(
     return value, float(np.std(again))
 
 
-UNSEEN = unseen_table()
+UNSEEN_TABLE = unseen_table()

@@ -1,0 +1,1 @@
+"""What goes beyond the published method, one idea a module; `quotientgraph.method.optimize` has the hooks for them."""

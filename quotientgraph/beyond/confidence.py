@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 import laplacians
+from laplacians import Direct, LaplacianSystem, Pattern
 
 from ..graph.quotient import Quotient
-from ..method.cutedges import CutEdges
-from .contacts import gaps, residual_range, support
+from .contacts import gaps, support
 
 # How many contacts a component hangs on when its confidence is ½.
 _FEW = 10.0
 _N_PROBES = 12
+_MOST_FACTORISED = 200_000  # components; beyond that each probe is solved by itself
 
 
 def confidence(graph: Quotient, potential: np.ndarray) -> np.ndarray:
@@ -37,17 +40,17 @@ def confidence(graph: Quotient, potential: np.ndarray) -> np.ndarray:
     n = graph.n_components
     if not len(graph.cut):
         return np.ones(n)
-    cut = CutEdges.from_graph(graph, potential, 1.0)
-    gap = gaps(cut, residual_range(graph, cut), np.zeros(n)) * graph.pixels.focal_at(cut.number)
-    start = cut.start[:-1]
-    held = np.add.reduceat(support(gap), start)
-    strength = np.maximum(held**2 / np.diff(cut.start), 1e-6)
-    size, piece = np.bincount(graph.labels), cut.pattern.pieces
-    random, backend = np.random.default_rng(0), laplacians.get("auto")
-    variance = np.zeros(n)
+    pattern, order, start = Pattern.from_edges(n, graph.tail, graph.head)
+    held = np.add.reduceat(support(gaps(graph, potential))[order], start[:-1])
+    strength = np.maximum(held**2 / np.diff(start), 1e-6)
+    system = LaplacianSystem(pattern, strength, np.zeros_like(strength))
+    solve = Direct().factor(system).solve if n <= _MOST_FACTORISED else None
+    size, piece = np.bincount(graph.labels), pattern.pieces
+    random, variance = np.random.default_rng(0), np.zeros(n)
     for _ in range(_N_PROBES):
         pull = random.choice([-1.0, 1.0], len(strength)) * np.sqrt(strength)
-        x = backend.solve(laplacians.LaplacianSystem(cut.pattern, strength, pull)).x
+        probe = replace(system, flow=pull)
+        x = laplacians.get("auto").solve(probe).x if solve is None else solve(probe.rhs)
         x = x - (np.bincount(piece, size * x) / np.bincount(piece, size))[piece]
         variance += x**2 / _N_PROBES
     return 1 / (1 + _FEW * variance)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable
+from dataclasses import Field
+from typing import Any
 
 # Repeated here, because the tables themselves are slow to load. A test compares them.
 FRAMES = ("auto", "opengl", "opencv", "dsine", "directx")
 METHODS = ("components", "pixels", "logdepth", "logdepth-d", "bini", "poisson", "fft")
-PRESETS = ("best", "paper")
 SOLVERS = ("auto", "direct", "scipy", "numba", "pyamg", "multigrid", "cupy")
 CAMERA = ("camera", "fov", "orthographic", "rays", "fisheye")
+ABOUT_PRIOR = ("prior_weight", "prior_kind")  # settings
 
 
 def add_input_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,52 +60,26 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_method_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say how to integrate. What is not given is left to the library."""
+    """Add the options that say how to integrate: the fields of `Settings`. What is not given is left to the library."""
+    from ..settings import FIELDS, PRESETS
+
     group = parser.add_argument_group("method")
-    group.add_argument(
-        "--angle",
-        type=angle,
-        metavar="DEG",
-        help="join neighbours whose normals differ by less; auto (default) suits the noise, none joins nothing",
-    )
-    group.add_argument("--connectivity", type=int, choices=(4, 8), help="neighbours of a pixel (8)")
     method = group.add_argument(
         "--method", metavar="NAME", help="components, or a peer: pixels logdepth logdepth-d bini poisson fft"
     )
     suggest(method, METHODS)
     preset = group.add_argument("--preset", metavar="NAME", help="best (default), or paper: the published method")
     suggest(preset, PRESETS)
-    group.add_argument(
-        "--merge-every", type=whole(1), metavar="N", help="merge components after every N iterations (never)"
-    )
-    group.add_argument("--reweighting", choices=("soft", "hard", "none"), help="how outliers lose their weight (soft)")
-    group.add_argument("--max-iterations", type=whole(1), metavar="N", help="stop after N iterations (150)")
-    group.add_argument(
-        "--energy-tol",
-        type=number(0),
-        metavar="X",
-        help="relative change of the energy that counts as converged (1e-3)",
-    )
-    solver = group.add_argument("--solver", metavar="NAME", help="backend, see `quotientgraph solvers` (auto)")
-    fill = group.add_argument("--fill-solver", metavar="NAME", help="backend for filling the components (auto)")
-    suggest(solver, SOLVERS)
-    suggest(fill, SOLVERS)
-    group.add_argument("--device", choices=("auto", "cpu", "cuda"), help="where to compute (auto)")
+    group.add_argument("--connectivity", type=int, choices=(4, 8), help="neighbours of a pixel (8)")
+    for name, field in FIELDS.items():
+        if name not in ABOUT_PRIOR:
+            _add_setting(group, name, field)
     group = parser.add_argument_group("absolute depth")
     group.add_argument(
         "--depth-prior", metavar="FILE", help="coarse depth of any scale, which decides what normals leave open"
     )
-    group.add_argument(
-        "--prior-weight",
-        type=number(0),
-        metavar="W",
-        help="trust in it: its errors are taken to be smaller by the square root of W (1)",
-    )
-    group.add_argument(
-        "--prior-kind",
-        choices=("auto", "depth", "disparity", "affine", "affine-disparity"),
-        help="what it is; affine means that it has an unknown offset (auto)",
-    )
+    for name in ABOUT_PRIOR:
+        _add_setting(group, name, FIELDS[name])
     group.add_argument("--prior-confidence", metavar="FILE", help="image of how sure it is of each pixel, 0 to 1")
     group.add_argument(
         "--anchor",
@@ -112,6 +88,29 @@ def add_method_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="U,V,DEPTH",
         help="a pixel (column, row) whose depth is known; may be repeated",
     )
+
+
+def _add_setting(group: argparse._ArgumentGroup, name: str, field: Field[Any]) -> None:
+    """An option for a field of `Settings`, with its help, its choices and its default."""
+    default = (
+        "never"
+        if field.default is None
+        else f"{field.default:g}"
+        if isinstance(field.default, float)
+        else field.default
+    )
+    text = f"{field.metadata['help']} ({default})".replace("%", "%%")
+    option = f"--{name.replace('_', '-')}"
+    if "choices" in field.metadata:
+        group.add_argument(option, choices=field.metadata["choices"], help=text)
+    elif name == "angle":
+        group.add_argument(option, type=angle, metavar="DEG", help=text)
+    elif name in ("solver", "fill_solver"):
+        suggest(group.add_argument(option, metavar="NAME", help=text), SOLVERS)
+    elif isinstance(field.default, float):
+        group.add_argument(option, type=number(0), metavar="X", help=text)
+    else:
+        group.add_argument(option, type=whole(1), metavar="N", help=text)
 
 
 def suggest(action: argparse.Action, words: Iterable[str]) -> None:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from .arguments import number, whole
-from .messages import UsageError, error
+from .messages import UsageError, error, tell
 
 # Repeated here for the help, because the registries are slow to load. A test compares the two.
 METHODS = ("components", "pixels", "logdepth", "logdepth-d", "bini", "poisson", "fft")
@@ -106,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
     except ValueError as problem:
         raise UsageError(problem) from None
     try:
-        failed = command.run_plan(args, groups)
+        failed = command.run_plan(args, groups, tell)
     except KeyboardInterrupt:
         error(f"interrupted; the same command continues where it stopped ({args.out / command.JOURNAL})")
         return 130

@@ -17,15 +17,16 @@ from .file_lists import expand, names
 from .manifest import is_complete
 from .messages import UsageError, calm, error, print_json, say, tell, warning
 from .progress import InputBar, IterationBar
-from .reconstruct import InputTask, attempt, sentence
+from .reconstruct import InputTask, attempt, given_settings, sentence
 from .understand import check_options
 
 EPILOG = """\
-An INPUT is a file (.png .tiff .exr .npy .npz .mat), a folder with a normal map (normal_map.png, normals.npz or
-Normal_gt.mat, and mask.png, K.txt beside it), a folder of such folders or files, or a quoted pattern. In the names of
---mask, --camera, --rays, --texture and --depth-prior, {name} stands for the name of the input.
+An INPUT is a file (.png .tiff .exr .npy .npz .mat .jpg .webp .bmp), a folder with a normal map (normal_map.png,
+normals.npz or Normal_gt.mat, and mask.png, K.txt beside it), a folder of such folders or files, or a quoted pattern.
+In the names of --mask, --camera, --rays, --texture and --depth-prior, {name} stands for the name of the input.
 
-Every file appears complete or not at all. A failing input does not stop the others.
+The files of an input appear together or not at all, and replace those of an earlier run; manifest.json lists them.
+A failing input does not stop the others.
 Exit codes: 0 all went well, 1 some failed, 2 the command line is wrong, 130 interrupted.
 """
 
@@ -99,6 +100,7 @@ def check(args: argparse.Namespace) -> None:
             namespace("cuda")
         except (ValueError, ImportError, RuntimeError) as problem:
             raise UsageError(f"argument --device: {problem}") from None
+    _check_settings(args)
     for option in ("prior_weight", "prior_kind", "prior_confidence"):
         if getattr(args, option) is not None and args.depth_prior is None:
             raise UsageError(f"argument --{option.replace('_', '-')}: there is no --depth-prior that it is about")
@@ -106,6 +108,24 @@ def check(args: argparse.Namespace) -> None:
         raise UsageError("argument --texture: an STL file holds no texture; use ply, obj or glb")
     if not publishing.planned(args):
         raise UsageError("nothing to write: --format and --mesh are both none, and no other output is asked for")
+
+
+def _check_settings(args: argparse.Namespace) -> None:
+    """Refuse settings that are wrong together, or that the chosen method does not take."""
+    from ..integration import keywords_of
+    from ..settings import Settings
+
+    method = args.method or "components"
+    given = given_settings(args)
+    named = {**given, "prior": args.depth_prior, "anchors": args.anchor}
+    for name, value in named.items():
+        if value is not None and name not in keywords_of(method):
+            option = {"prior": "--depth-prior", "anchors": "--anchor"}.get(name, f"--{name.replace('_', '-')}")
+            raise UsageError(f"argument {option}: --method {method} does not take it")
+    try:
+        Settings.from_preset(given.pop("preset", "best"), **given)
+    except ValueError as problem:
+        raise UsageError(f"{problem}") from None
 
 
 def _tasks(paths: list[Path], args: argparse.Namespace, root: Path, direct: bool, single: bool) -> list[InputTask]:

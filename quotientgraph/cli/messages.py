@@ -17,7 +17,22 @@ TRACEBACK = "QUOTIENTGRAPH_TRACEBACK"
 
 # What the messages of this program hold beyond ASCII, for streams that cannot express it.
 _PLAIN = str.maketrans(
-    {"→": "->", "×": "x", "°": " degrees", "…": "...", "−": "-", "–": "-", "φ": "phi", "≤": "<=", "≥": ">=", "ü": "ue"}
+    {
+        "→": "->",
+        "×": "x",
+        "°": " degrees",
+        "…": "...",
+        "−": "-",
+        "–": "-",
+        "φ": "phi",
+        "≤": "<=",
+        "≥": ">=",
+        "ü": "ue",
+        "─": "-",
+        "±": "+-",
+        "θ": "theta",
+        "Δ": "Delta",
+    }
 )
 
 

@@ -22,11 +22,6 @@ from .understand import Understood, describe_camera, describe_input, file_for, u
 if TYPE_CHECKING:
     from ..result import Reconstruction
 
-_SETTINGS = (
-    "preset", "merge_every", "reweighting", "max_iterations", "energy_tol", "solver", "fill_solver", "device",
-    "prior_weight", "prior_kind",
-)  # fmt: skip
-
 
 @dataclass(frozen=True)
 class InputTask:
@@ -92,13 +87,21 @@ def _is_dumped_system(file: Path) -> bool:
     return re.fullmatch(r"\d{4,}\.npz", file.name) is not None
 
 
+def given_settings(args: argparse.Namespace) -> dict[str, Any]:
+    """The settings that the user gave, by the names that the library has for them."""
+    from ..settings import FIELDS
+
+    names = ("preset", *(name for name in FIELDS if name != "angle"))
+    return {name: getattr(args, name) for name in names if getattr(args, name, None) is not None}
+
+
 def settings_of(args: argparse.Namespace, source: Understood, name: str) -> dict[str, Any]:
     """Keywords for `integrate`: only those that the user gave, so that the defaults are those of the library."""
     import numpy as np
 
     from ..io import InputError, read_depth
 
-    settings = {key: getattr(args, key) for key in _SETTINGS if getattr(args, key, None) is not None}
+    settings = given_settings(args)
     file = file_for(args.depth_prior, name)
     if file is not None:
         prior = read_depth(file, relative=True)
@@ -120,15 +123,11 @@ def integrated(
     source: Understood, settings: dict[str, Any], args: argparse.Namespace, watcher: Watcher
 ) -> Reconstruction:
     """Integrate the normals that were read."""
-    from ..integration import integrate, keywords_of
+    from ..integration import integrate
 
     options: dict[str, Any] = {key: getattr(args, key) for key in ("connectivity", "method") if getattr(args, key)}
     if args.angle is not None:
         options["angle"] = None if args.angle == "none" else args.angle
-    method = args.method or "components"
-    for keyword in settings:
-        if keyword not in keywords_of(method):
-            raise ValueError(f"--method {method} does not know {_option(keyword)}")
     watcher.stage("components, filling")
     return integrate(
         source.normals,
@@ -140,10 +139,6 @@ def integrated(
         progress=watcher.step,
         check=False,  # the frame and the camera were compared with the normals when they were read
     )
-
-
-def _option(keyword: str) -> str:
-    return {"prior": "--depth-prior", "anchors": "--anchor"}.get(keyword, f"--{keyword.replace('_', '-')}")
 
 
 def record_of(source: Understood, result: Reconstruction, args: argparse.Namespace) -> dict[str, Any]:

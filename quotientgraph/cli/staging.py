@@ -25,7 +25,7 @@ from pathlib import Path
 
 _PART, _NEW = ".part", ".new"
 _JOURNAL = ".quotientgraph-journal"
-_tidied: set[Path] = set()
+_tidied: set[tuple[int, Path]] = set()
 _FORGOTTEN = 3600.0  # seconds after which an empty folder that was never locked is removed
 
 
@@ -82,9 +82,10 @@ def discard(staging: Path) -> None:
 def remove_litter(target: Path) -> None:
     """Remove hidden folders, in and beside this target, whose process is gone."""
     for place in (target.parent, target):
-        if place == target.parent and place in _tidied:  # once in a process: a batch may have many targets in one place
+        # Once in a process, since a batch may have many targets in one place.
+        if place == target.parent and (os.getpid(), place) in _tidied:
             continue
-        _tidied.add(place)
+        _tidied.add((os.getpid(), place))
         with contextlib.suppress(OSError):
             for name in os.listdir(place):
                 if _hidden(name) and (place / name).is_dir():

@@ -35,9 +35,6 @@ class Quotient:
         Component of each pixel, π_m. Components are numbered by their first pixel.
     cut : (n_cut,) int32
         Numbers of the edges of G0 whose ends lie in different components.
-    silent : (n_silent,) int32
-        Those cut edges that say nothing about the depth of their two components, because they run between two parallel
-        surfaces that look like one. Usually there are none.
     level : int
         m, the number of times components were merged.
     angle : float or None
@@ -54,7 +51,6 @@ class Quotient:
     jump: np.ndarray | PlanarJumps
     labels: np.ndarray
     cut: np.ndarray
-    silent: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     level: int = 0
     angle: float | None = None
     preset: str | None = None
@@ -104,11 +100,6 @@ class Quotient:
         """(n_cut,) int32 component at the head of each cut edge."""
         return self.labels[self.pixels.head[self.cut]]
 
-    @property
-    def telling(self) -> np.ndarray:
-        """(n_telling,) int32 cut edges that are not silent."""
-        return np.setdiff1d(self.cut, self.silent, assume_unique=True) if len(self.silent) else self.cut
-
     def label_image(self) -> np.ndarray:
         """(H, W) int32 component of each pixel, −1 outside the valid pixels."""
         return self.pixels.map.image(self.labels, -1).astype(np.int32)
@@ -133,7 +124,6 @@ class Quotient:
             self,
             labels=merged[self.labels],
             cut=cut,
-            silent=np.intersect1d(self.silent, cut, assume_unique=True) if len(self.silent) else self.silent,
             level=self.level + 1,
             seconds={},
         )

@@ -1,12 +1,9 @@
-"""Which edges to contract: those between similar normals give Q0, those of least residual give the next Qm."""
+"""Which edges make Q0: those between similar normals; and the connected components of a graph."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from laplacians.core.arrays import array_namespace
 from laplacians.core.edges import connected_labels
 from laplacians.core.jit import kernel, prange
 
@@ -81,46 +78,6 @@ def connected_components(n: int, tail: np.ndarray, head: np.ndarray, engine: str
     rank = np.empty(len(first), dtype=np.int32)
     rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
     return rank[membership]
-
-
-def least_residual_edges(n: int, tail: Any, head: Any, residual: Any) -> Any:
-    """Find for each component the incident edge of least |residual|, the first of them if there are equals.
-
-    Parameters
-    ----------
-    n : int
-        Number of components.
-    tail, head, residual : (n_edges,) arrays of one namespace, numpy or cupy
-        The components that each edge joins, and its residual.
-
-    Returns
-    -------
-    (n_chosen,) integers
-        Indices of the chosen edges, sorted, each once.
-    """
-    xp = array_namespace(residual)
-    if xp is np:
-        best = np.full(n, -1, dtype=np.int64)
-        _least(tail, head, residual, best)
-        return np.unique(best[best >= 0])
-    order = xp.argsort(xp.abs(residual), kind="stable")
-    rank = xp.empty(len(order), dtype=np.int32)
-    rank[order] = xp.arange(len(order), dtype=np.int32)
-    least = xp.full(n, len(order), dtype=np.int32)
-    xp.minimum.at(least, tail, rank)
-    xp.minimum.at(least, head, rank)
-    return xp.unique(order[least[least < len(order)]])
-
-
-@kernel
-def _least(tail, head, residual, best):
-    """Write the first edge of least |residual| of each component to `best`, which holds −1 on entry."""
-    for e in range(len(residual)):
-        size = abs(residual[e])
-        if best[tail[e]] < 0 or size < abs(residual[best[tail[e]]]):
-            best[tail[e]] = e
-        if best[head[e]] < 0 or size < abs(residual[best[head[e]]]):
-            best[head[e]] = e
 
 
 @kernel(parallel=True, parallel_from=_MANY)

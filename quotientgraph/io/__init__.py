@@ -13,8 +13,9 @@ from .conventions import FrameEvidence, FrameScore, detect_frame, frame_axes, fr
 from .depth_files import read_depth, read_labels, write_depth, write_graphml, write_labels
 from .folders import InputFiles, find_files_beside, find_input_files, is_input_folder
 from .formats import InputError, read_arrays, readable, reader, writable, write_image, writer
-from .mesh_files import mesh_writer, write_mesh, write_points
-from .normal_arrays import as_mask, as_normals
+from .memory import shortage
+from .mesh_files import mesh_suffixes, mesh_writer, write_mesh, write_points
+from .normal_arrays import as_mask, as_normals, understand_camera
 from .normal_files import NormalInput, read_normals
 from .plausibility import check_conventions
 
@@ -35,6 +36,7 @@ __all__ = [
     "frame_axes",
     "frame_name",
     "is_input_folder",
+    "mesh_suffixes",
     "mesh_writer",
     "read_arrays",
     "read_camera",
@@ -43,7 +45,9 @@ __all__ = [
     "read_normals",
     "readable",
     "reader",
+    "shortage",
     "to_opencv",
+    "understand_camera",
     "writable",
     "write_depth",
     "write_graphml",

@@ -78,8 +78,10 @@ def decode_normals(source: Path | str, array: np.ndarray, *, z_forward: bool = F
     if image.dtype.kind == "u" and image.dtype.itemsize <= 2:
         normals, alpha = _from_integers(image, notes)
     elif image.dtype.kind == "f":
-        wide = image.astype(np.float32 if image.dtype.itemsize < 4 else np.float64)
-        normals, alpha = _from_floats(wide if image.dtype not in (np.float32, np.float64) else image, warnings)
+        if image.dtype not in (np.float32, np.float64):
+            with np.errstate(over="ignore", invalid="ignore"):
+                image = image.astype(np.float32 if image.dtype.itemsize < 4 else np.float64)
+        normals, alpha = _from_floats(image, warnings)
     else:
         raise InputError(
             f"{source}: values of type {image.dtype} are not understood as normals; use uint8, uint16 or floats"
@@ -188,7 +190,12 @@ def _third_is_unused(normals: np.ndarray) -> bool:
     """Whether the third channel says nothing, as in textures that store x and y only."""
     seen = normals[:: max(1, len(normals) // 256)].reshape(-1, 3)
     seen = seen[np.isfinite(seen).all(axis=-1) & (seen != 0).any(axis=-1)]
-    if len(seen) < 16 or np.ptp(seen[:, 2]) > 0 or np.ptp(seen[:, :2]) == 0:
+    if (
+        len(seen) < 16
+        or (seen[:, 2] != seen[0, 2]).any()
+        or (seen[:, :2] == seen[0, :2]).all()
+        or np.abs(seen).max() > 2
+    ):
         return False
     flat = np.einsum("ij,ij->i", seen[:, :2], seen[:, :2])
     length = np.sqrt(flat + seen[:, 2] ** 2)

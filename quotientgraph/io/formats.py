@@ -25,7 +25,7 @@ from typing import TypeVar
 import numpy as np
 
 from .atomic import OutputError, atomic
-from .memory import available_memory
+from .memory import shortage
 
 Reader = Callable[[Path], "np.ndarray | Mapping[str, np.ndarray]"]
 Writer = Callable[[Path, np.ndarray], None]
@@ -36,7 +36,6 @@ MAX_PIXELS = 2**29
 MAX_EXPANSION = 1100
 ALWAYS_ALLOWED = 2**26  # bytes
 NORMAL_BYTES = 20  # for each pixel: three floats, and what is computed on the way to them
-LARGE = 2**28  # bytes from which on a file is compared with the free memory
 
 _READERS: dict[str, Reader] = {}
 _WRITERS: dict[str, Writer] = {}
@@ -145,12 +144,9 @@ def check_size(path: Path, shape: tuple[int, ...], item_bytes: int, file_bytes: 
         raise InputError(
             f"{path}: its header says {tuple(shape)} in a file of {file_bytes} bytes; it is damaged or cut"
         )
-    needed = values * item_bytes + NORMAL_BYTES * pixels
-    if needed > LARGE and needed > available_memory():
-        raise InputError(
-            f"{path}: {tuple(shape)} needs about {needed / 1e9:.1f} GB of memory and {available_memory() / 1e9:.1f} GB "
-            "are free; use a smaller map or tiles"
-        )
+    lacking = shortage(values * item_bytes + NORMAL_BYTES * pixels)
+    if lacking:
+        raise InputError(f"{path}: {tuple(shape)} {lacking}")
 
 
 def write_image(path: Path | str, array: np.ndarray) -> None:

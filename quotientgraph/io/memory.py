@@ -7,6 +7,33 @@ from pathlib import Path
 _UNKNOWN = 2**62
 
 
+_LARGE = 2**28  # bytes; what needs less is not worth a look at the system
+
+
+def shortage(needed: int) -> str | None:
+    """Why something that needs so many bytes cannot be done; None if there is room for it.
+
+    Parameters
+    ----------
+    needed : int
+        Bytes.
+
+    Returns
+    -------
+    str or None
+        A half sentence with both figures and the remedy.
+
+    Examples
+    --------
+    >>> shortage(1000) is None
+    True
+    """
+    if needed <= _LARGE or needed <= available_memory():
+        return None
+    free = available_memory() / 1e9
+    return f"needs about {needed / 1e9:.1f} GB of memory and {free:.1f} GB are free; use a smaller map or tiles"
+
+
 def available_memory() -> int:
     """Bytes that can be allocated before the system runs out or a limit of this process is met.
 

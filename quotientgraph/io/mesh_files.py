@@ -35,6 +35,11 @@ def mesh_writer(suffix: str, frame: str = "opengl") -> Callable[[MeshWriter], Me
     return add
 
 
+def mesh_suffixes() -> list[str]:
+    """The suffixes of meshes that can be written."""
+    return sorted(_WRITERS)
+
+
 def write_mesh(
     path: Path | str, mesh: Mesh, *, texture: np.ndarray | Path | str | None = None, frame: str | None = None
 ) -> None:

@@ -1,4 +1,4 @@
-"""Whatever a user passes as normals or as a mask: paths, images, arrays, tensors."""
+"""Whatever a user passes as normals, as a mask or as a camera: paths, images, arrays, tensors."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..geometry.camera import Camera, Pinhole, RayMap
+from .camera_files import intrinsics, read_camera
 from .conventions import frame_axes
 from .decode import decode_mask, decode_normals, pick
 from .formats import InputError, read_arrays
@@ -98,6 +100,39 @@ def as_mask(thing: Any, shape: tuple[int, int]) -> np.ndarray | None:
     if array.shape != tuple(shape):
         raise InputError(f"mask: its shape {array.shape} differs from the normals' {tuple(shape)}; both are (H, W)")
     return array.astype(bool)
+
+
+def understand_camera(thing: Any, shape: tuple[int, int]) -> tuple[Camera | None, list[str]]:
+    """Understand what a user passes as a camera.
+
+    Parameters
+    ----------
+    thing : Camera, path, array, tensor or None
+        A 3×3 matrix, also transposed; the four numbers fx, fy, cx, cy; or an (H, W, 3) array of rays. Paths are read by
+        `read_camera`.
+    shape : (int, int)
+        Height and width of the normal map.
+
+    Returns
+    -------
+    camera : Camera or None
+    warnings : list of str
+        What was corrected in it.
+
+    Examples
+    --------
+    >>> understand_camera([[500, 0, 0], [0, 500, 0], [40, 30, 1]], (60, 80))[0]
+    Pinhole(fx=500.0, fy=500.0, cx=40.0, cy=30.0)
+    """
+    if thing is None or isinstance(thing, Camera):
+        return thing, []
+    if isinstance(thing, str | os.PathLike):
+        return read_camera(Path(thing), shape)
+    values = to_array(thing, "camera")
+    if values.ndim == 3:
+        return RayMap(values), []
+    matrix, notes = intrinsics(values.astype(np.float64), shape, Path("camera"))
+    return Pinhole.from_matrix(matrix), [text.replace("camera: camera ", "camera: K ") for text in notes]
 
 
 def to_array(thing: Any, name: str) -> np.ndarray:

@@ -46,9 +46,7 @@ class CutEdges:
     unit : (n_cut,) float64
         What a residual is multiplied by before it is compared with the outlier thresholds.
     slack : (2, n_cut) float64 or None
-        Residuals ≤ 0 and ≥ 0 between which an edge is content; None: at 0 only, as in the paper.
-    share : (n_pairs,) float64 or None
-        What the weights of each pair's edges are multiplied by; None: nothing, as in the paper.
+        Residuals ≤ 0 and ≥ 0 between which an edge is content; None means at 0 only, as in the paper.
     """
 
     pattern: Pattern
@@ -62,11 +60,10 @@ class CutEdges:
     gamma_squared: Any
     unit: Any
     slack: Any = None
-    share: Any = None
 
     @classmethod
     def from_graph(cls, graph: Quotient, potential: np.ndarray, scale: float | np.ndarray) -> CutEdges:
-        """Gather what the weights of a graph's cut edges need, those of its silent edges excepted.
+        """Gather what the weights of a graph's cut edges need.
 
         Parameters
         ----------
@@ -75,9 +72,8 @@ class CutEdges:
         scale : float or (n_pixels,) float64
             Factor of a residual before it is compared with the outlier thresholds; see `Outliers.scale`.
         """
-        pixels, cut = graph.pixels, graph.telling
-        tail, head = graph.labels[pixels.tail[cut]], graph.labels[pixels.head[cut]]
-        pattern, order, start = Pattern.from_edges(graph.n_components, tail, head)
+        pixels, cut = graph.pixels, graph.cut
+        pattern, order, start = Pattern.from_edges(graph.n_components, graph.tail, graph.head)
         number = cut[order]
         n_cut, one_sided = len(number), graph.jump.ndim == 2
         difference, residual = np.empty(n_cut), np.empty(n_cut)
@@ -153,7 +149,6 @@ class CutEdges:
             gamma_squared=ends(self.gamma_squared[:, kept]),
             unit=self.unit[kept],
             slack=None if self.slack is None else xp.where(turned, -self.slack[::-1, kept], self.slack[:, kept]),
-            share=None,
         )
 
 

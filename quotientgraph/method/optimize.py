@@ -1,13 +1,12 @@
 """The method from start to end: fill the components, find their relative scales, say how it went.
 
 With no hooks this is the published method. What goes beyond it plugs in at the hooks, in the order in which they are called:
-edges to leave out of the filling, splitting what is not one surface, where the reweighting starts, pixels of known depth,
-and placing the surfaces by a depth prior. The additions themselves live in `quotientgraph.beyond`.
+edges to leave out of the filling, pixels of known depth, refining the scales, and placing the surfaces by a depth prior. The
+additions themselves live in `quotientgraph.beyond`.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -24,11 +23,6 @@ from .filling import LeaveOut, fill
 from .outcome import Outcome, Progress, centred_pieces, reporter, warnings_of
 from .scales import Known, Scales
 from .weights import Outliers
-
-# A function of a graph, its filled potential and the scale of residuals that returns a graph and its cut edges.
-Split = Callable[[Quotient, np.ndarray, Any], tuple[Quotient, CutEdges]]
-# A function that descends from a start of its choice and returns whether it converged.
-Start = Callable[[Scales], bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +43,8 @@ class Placement:
     certainty: np.ndarray
 
 
+# A function that goes on from the scales that were found, and returns whether it converged.
+Refine = Callable[[Scales], bool]
 # A function of Q0, its filled potential and the potential found from the normals that improves on the latter.
 Place = Callable[[Quotient, np.ndarray, np.ndarray], Placement]
 
@@ -68,10 +64,8 @@ class Hooks:
     ----------
     leave_out : callable
         Edges inside components that do not count in the filling.
-    split : callable
-        Splits components that are not one surface.
-    start : callable
-        Descends from a start of its own choice.
+    refine : callable
+        Goes on from the scales that were found.
     known : KnownDepth
         Anchors.
     place : callable
@@ -79,8 +73,7 @@ class Hooks:
     """
 
     leave_out: LeaveOut | None = None
-    split: Split | None = None
-    start: Start | None = None
+    refine: Refine | None = None
     known: KnownDepth | None = None
     place: Place | None = None
 
@@ -113,16 +106,15 @@ def optimize(
     scale = Outliers.from_settings(settings).scale(graph.pixels.map)
     report, close = reporter(progress, settings.max_iterations)
     try:
-        began = time.perf_counter()
+        began = laplacians.working_clock()
         known = hooks.known
         inside = fill(graph, fill_backend, hooks.leave_out)
-        filled = time.perf_counter()
-        if hooks.split is None:
-            cut = CutEdges.from_graph(graph, inside.potential, scale)
-        else:
-            graph, cut = hooks.split(graph, inside.potential, scale)
+        filled = laplacians.working_clock()
+        cut = CutEdges.from_graph(graph, inside.potential, scale)
         scales = Scales(graph, cut, inside.potential, settings, backend, report, xp, known)
-        converged = scales.descend() if hooks.start is None else hooks.start(scales)
+        converged = scales.descend()
+        if hooks.refine is not None:
+            converged = hooks.refine(scales) or converged
         potential = to_host(scales.potential)
         placed = hooks.place(scales.levels[0], inside.potential, potential) if hooks.place else None
     finally:
@@ -139,11 +131,10 @@ def optimize(
         potential=potential,
         levels=levels,
         history=scales.history,
-        seconds={**graph.seconds, "filling": filled - began, "scales": time.perf_counter() - filled},
+        seconds={**graph.seconds, "filling": filled - began, "scales": laplacians.working_clock() - filled},
         converged=converged,
         warnings=warnings_of(graph, scales.history, converged, scales.unsolved, inside.converged),
         device="cpu" if xp is np else "cuda",
-        evidence=scales.evidence,
         certainty=None if placed is None else placed.certainty,
     )
 

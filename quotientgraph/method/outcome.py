@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -52,8 +52,6 @@ class Outcome:
         What a user should know: pixels left out, separate pieces, non-convergence.
     device : str
         "cpu" or "cuda": where the scales were optimised.
-    evidence : dict
-        How well each start that was tried explains the cut edges; the highest was kept. Empty if there was no choice.
     certainty : (n_pixels,) float64 or None
         Probability that the depth of each pixel is right, where a depth prior tells; None without a prior.
     """
@@ -66,7 +64,6 @@ class Outcome:
     converged: bool
     warnings: list[str]
     device: str = "cpu"
-    evidence: dict[str, float] = field(default_factory=dict)
     certainty: np.ndarray | None = None
 
 
@@ -94,9 +91,7 @@ def warnings_of(graph: Quotient, history: list[Step], converged: bool, unsolved:
     pixels = graph.pixels
     out = list(graph.warnings)
     out += [
-        f"{count} pixels of the mask {LEFT_OUT[reason]} and were left out"
-        for reason, count in pixels.map.dropped.items()
-        if count
+        f"{count} pixels {LEFT_OUT[reason]} and were left out" for reason, count in pixels.map.dropped.items() if count
     ]
     if pixels.n_pieces > 1:
         out.append(

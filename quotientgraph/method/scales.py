@@ -1,25 +1,24 @@
 """Relative scales: align the components, reweight, solve, merge, until nothing moves any more.
 
 The first iteration gives every cut edge the same weight, the second uniform weights times the outlier weight, and from then
-on the weights are bilateral. After a merge one iteration is uniform again. Reweighting finds the minimum nearest to its
-start; `quotientgraph.beyond.starts` offers other starts than this one.
+on the weights are bilateral. After a merge one iteration is uniform again.
 """
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 
+import laplacians
 from laplacians import LaplacianSystem, Pattern, solve_checked
-from laplacians.core.arrays import to_device, to_host
+from laplacians.core.arrays import to_device
 
 from ..graph.quotient import Quotient
-from ..graph.selection import least_residual_edges
 from ..settings import Settings
 from .cutedges import CutEdges
+from .merging import merged
 from .outcome import Progress, Step
 from .weights import Outliers, pair_terms
 
@@ -80,11 +79,10 @@ class Scales:
         self.outliers = Outliers.from_settings(settings)
         self.levels: list[Quotient] = []
         self.history: list[Step] = []
-        self.evidence: dict[str, float] = {}
         self.unsolved = 0  # systems whose backend did not converge
         # Where every pixel is a component nothing was integrated beforehand, and one alignment is enough.
         self.alignments = 1 if graph.n_components == graph.pixels.n_pixels else 2
-        self.began = time.perf_counter()
+        self.began = laplacians.working_clock()
         self.base = to_device(potential, xp)
         self._enter(graph, cut.to(xp))
 
@@ -107,7 +105,7 @@ class Scales:
         return self.base + self.shift[self.labels]
 
     def descend(self, cut: CutEdges | None = None, limit: int | None = None, shorten: float = 1.0) -> bool:
-        """Reweight and solve until the energy has settled.
+        """Reweight and solve until the energy has settled, merging on the way if the settings ask for it.
 
         Parameters
         ----------
@@ -171,29 +169,25 @@ class Scales:
             self.graph.n_components,
             energy,
             solution.iterations,
-            time.perf_counter() - self.began,
+            laplacians.working_clock() - self.began,
         )
         self.history.append(step)
         self.report(step)
         return energy
 
     def merge(self) -> None:
-        """Contract, for each component, its cut edge of least residual.
+        """Go on with the graph one level up; see `quotientgraph.method.merging`.
 
         The new labels are found on the host, which is told the chosen edges only; all else stays on the device. On the
         host itself, gathering the cut edges anew is one pass and the faster way.
         """
         cut, before = self.cut, self.labels
-        pattern = cut.pattern
-        chosen = least_residual_edges(
-            pattern.n, pattern.tail[cut.pair], pattern.head[cut.pair], cut.residuals(self.shift)
-        )
-        graph = self.graph.contract(to_host(cut.number[chosen]))
+        graph = merged(self.graph, cut, self.shift)
         self.base = self.potential
         self.alignments = 1
         if self.xp is np:
             self._enter(graph, CutEdges.from_graph(graph, self.base, self.outliers.scale(graph.pixels.map)))
             return
-        merged = self.xp.empty(pattern.n, dtype=np.int32)
-        merged[before] = to_device(graph.labels, self.xp)
-        self._enter(graph, cut.contracted(merged, graph.n_components, self.shift))
+        became = self.xp.empty(cut.pattern.n, dtype=np.int32)
+        became[before] = to_device(graph.labels, self.xp)
+        self._enter(graph, cut.contracted(became, graph.n_components, self.shift))

@@ -9,7 +9,7 @@ its two equations, times the outlier weight:
 - outlier reweighting: soft, 1/(1 + (|χ|/√(LU))^q) with q such that |χ| = L gives σ(4) ≈ 0.98 and |χ| = U gives
   σ(−4) ≈ 0.02; hard, 1 below U and 0 from there on; none, 1;
 - slack, an addition to the paper: where two planes meet in a crease, the place of the crease between the two pixels is
-  unknown, and with it χ, within an interval (`quotientgraph.beyond.contacts`). Inside it a residual counts a tenth.
+  unknown, and with it χ, within an interval (`quotientgraph.beyond.creases`). Inside it a residual counts a tenth.
 
 `pair_terms` adds the weights up by pair of components. It exists as a Numba kernel for the CPU and as expressions over an
 array namespace (numpy or cupy) for small systems and for the GPU; the tests hold the two equal.
@@ -128,7 +128,7 @@ def pair_terms_by_kernel(cut: CutEdges, shift: np.ndarray, bilateral: bool, outl
         np.zeros((2, 0)) if cut.slack is None else cut.slack, shift, bilateral, SHARPNESS, INSIDE,
         KINDS[outliers.kind], outliers.upper, outliers.centre, outliers.power, out,
     )  # fmt: skip
-    return out if cut.share is None else out * cut.share
+    return out
 
 
 def pair_terms_over(xp: Any, cut: CutEdges, shift: Any, bilateral: bool, outliers: Outliers) -> Any:
@@ -151,7 +151,7 @@ def pair_terms_over(xp: Any, cut: CutEdges, shift: Any, bilateral: bool, outlier
             weight = weight * gamma * bilateral_share(gamma, contrast, xp)
         for row, value in enumerate((weight, -weight * chi, weight * chi * chi)):
             total[row] += sums(cut.pair, value, cut.pattern.n_pairs)
-    return total if cut.share is None else total * cut.share
+    return total
 
 
 def _edge_blocks(start: np.ndarray) -> np.ndarray:

@@ -25,9 +25,19 @@ def line_chart(
     marks: Sequence[tuple[float, str]] = (),
     counts: bool = False,
 ) -> str:
-    """One curve with axes; the y axis is logarithmic when the values span a large factor.
+    """Return one curve with axes as SVG; the y axis is logarithmic if the values span a large factor.
 
-    `marks` are vertical lines with a label, `counts` draws a staircase over whole numbers.
+    Parameters
+    ----------
+    name : str
+        Class of the element.
+    x, y : sequences of numbers
+        Points whose y is None or not finite are left out.
+    x_label, y_label : str
+    marks : sequence of (x, label)
+        Vertical lines.
+    counts : bool
+        Whether the values are whole numbers that hold until they change; they are drawn as a staircase.
     """
     pairs = [(float(a), float(b)) for a, b in zip(x, y) if b is not None and math.isfinite(b)]
     if not pairs:
@@ -92,7 +102,7 @@ def _grid(across: Scale, up: Scale, whole: bool) -> str:
 
 
 def bar_chart(name: str, seconds: dict[str, float]) -> str:
-    """Horizontal bars of seconds, longest share in full colour."""
+    """Return horizontal bars of the seconds of each stage as SVG."""
     if not seconds:
         return '<p class="nothing">No times were recorded.</p>'
     total = sum(seconds.values()) or 1.0
@@ -113,7 +123,7 @@ def bar_chart(name: str, seconds: dict[str, float]) -> str:
 
 
 def color_bar(name: str, scale: Scale, unit: str = "") -> str:
-    """The ramp `name` with the values of `scale` underneath."""
+    """Return the colour ramp `name` with the values of `scale` underneath as SVG."""
     width, pad = 320, 14
     table = color_ramp(name)
     stops = "".join(
@@ -132,7 +142,7 @@ def color_bar(name: str, scale: Scale, unit: str = "") -> str:
 
 
 def clock(seconds: float) -> str:
-    """A time for people.
+    """Return a time as people write it.
 
     >>> clock(0.0123), clock(2.5), clock(200)
     ('12 ms', '2.50 s', '3 min 20 s')

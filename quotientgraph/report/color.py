@@ -37,7 +37,7 @@ _RAMPS: dict[str, tuple[list[float], list[float], list[float]]] = {
 
 
 def rgb_from_oklch(lightness: np.ndarray, chroma: np.ndarray, hue: np.ndarray) -> np.ndarray:
-    """(n, 3) uint8 sRGB; colours outside sRGB lose chroma, never lightness or hue."""
+    """Return sRGB colours, (n, 3) uint8; colours outside sRGB lose chroma, but keep lightness and hue."""
     direction = np.stack([np.zeros_like(hue), np.cos(np.radians(hue)), np.sin(np.radians(hue))], axis=-1)
     grey = np.stack([lightness, np.zeros_like(hue), np.zeros_like(hue)], axis=-1)
 
@@ -60,7 +60,7 @@ def rgb_from_oklch(lightness: np.ndarray, chroma: np.ndarray, hue: np.ndarray) -
 
 @lru_cache
 def color_ramp(name: str) -> np.ndarray:
-    """(256, 3) uint8 colours of a ramp, read-only: "depth" (near is light), "residual" or "confidence"."""
+    """Return the 256 colours of a ramp, (256, 3) uint8 and read-only: "depth", "residual" or "confidence"."""
     t = np.linspace(0, 1, 256)
     # Cubics through the knots in the mean: a kink would show as a false contour.
     light, chroma, hue = (
@@ -72,7 +72,7 @@ def color_ramp(name: str) -> np.ndarray:
 
 
 def label_colors(identity: np.ndarray) -> np.ndarray:
-    """(n, 3) uint8 colours for integers; the golden angle keeps consecutive numbers far apart in hue."""
+    """Return colours for integers, (n, 3) uint8; the golden angle keeps consecutive numbers far apart in hue."""
     i = np.asarray(identity, dtype=np.float64)
     hue = (235 + i * 137.50776405) % 360
     light = 0.58 + 0.26 * ((0.35 + i * 0.7548776662) % 1)
@@ -82,7 +82,7 @@ def label_colors(identity: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Scale:
-    """From values to [0, 1], linearly or in the logarithm; values beyond the ends are clipped."""
+    """A map from values to [0, 1], linear or logarithmic; values beyond the ends are clipped."""
 
     low: float
     high: float
@@ -90,7 +90,7 @@ class Scale:
 
     @classmethod
     def of(cls, values: np.ndarray, *, log: bool | None = None, trim: float = 0.0) -> Scale:
-        """The scale of the finite values, without the `trim` percent at either end.
+        """Return the scale of the finite values, without the `trim` per cent at either end.
 
         `log=None` takes logarithms when positive values span more than a factor of 50.
         """
@@ -118,7 +118,7 @@ class Scale:
         return np.clip((0.5 * v - 0.5 * low) / (0.5 * high - 0.5 * low), 0, 1)
 
     def ticks(self, wanted: int = 5) -> list[float]:
-        """Round numbers inside the scale, about `wanted` of them."""
+        """Return about `wanted` round numbers inside the scale."""
         if self.log:
             first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
             steps = [10.0**k for k in range(first, last + 1, max(1, round((last - first) / wanted)))]
@@ -135,7 +135,7 @@ class Scale:
 
 
 def brief(value: float) -> str:
-    """A number for people: four significant digits, thousands grouped, a real minus and exponent.
+    """Return a number as people write it: four significant digits, thousands grouped, a real minus sign and exponent.
 
     >>> brief(1234567), brief(0.000012), brief(-2.50)
     ('1,234,567', '1.2·10⁻⁵', '−2.5')
@@ -153,6 +153,6 @@ def brief(value: float) -> str:
 
 
 def colorize(values: np.ndarray, scale: Scale, name: str) -> np.ndarray:
-    """(H, W, 3) uint8 colours of an image of values; NaN gets the colour of the low end."""
+    """Return the colours of an image of values, (H, W, 3) uint8; NaN gets the colour of the low end."""
     place = np.nan_to_num(scale(values), nan=0.0)
     return color_ramp(name)[np.round(255 * place).astype(np.uint8)]

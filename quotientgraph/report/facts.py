@@ -9,27 +9,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..geometry.normals import LEFT_OUT
 from .charts import clock
 from .color import brief
 
 if TYPE_CHECKING:
     from ..result import Reconstruction
 
-_DROPPED = {
-    "no_normal": "without a normal",
-    "no_ray": "without a ray",
-    "faces_away": "facing away from the camera",
-}
-
 
 def n_components(result: Reconstruction) -> tuple[int, int]:
-    """Components of the first and of the last level."""
+    """Return the numbers of components of the first and of the last level."""
     levels = list(result.levels) or [result.graph]
     return int(levels[0].n_components), int(levels[-1].n_components)
 
 
 def headline(result: Reconstruction) -> list[tuple[str, str]]:
-    """The few numbers that everybody wants, as (name, value)."""
+    """Return the few numbers that everybody wants, as pairs of name and value."""
     height, width = result.depth.shape
     first, last = n_components(result)
     return [
@@ -42,7 +37,7 @@ def headline(result: Reconstruction) -> list[tuple[str, str]]:
 
 
 def verdict(result: Reconstruction) -> str:
-    """One sentence on convergence."""
+    """Return one sentence on convergence."""
     n = len(result.history)
     if n == 0:
         return "No iteration was run."
@@ -53,14 +48,14 @@ def verdict(result: Reconstruction) -> str:
 
 
 def fact_rows(result: Reconstruction) -> list[tuple[str, str]]:
-    """Everything for the table, as (name, value)."""
+    """Return all rows of the table of facts, as pairs of name and value."""
     source = result.graph.pixels.map
     height, width = result.depth.shape
     finite = result.depth[np.isfinite(result.depth)]
     share = 100 * finite.size / max(1, height * width)
     first, last = n_components(result)
     counts = getattr(source, "dropped", {}).items()
-    dropped = [f"{brief(n)} {_DROPPED.get(why, why)}" for why, n in counts if n]
+    dropped = [f"{brief(n)} {LEFT_OUT.get(why, why)}" for why, n in counts if n]
     energies = [s.energy for s in result.history if s.energy is not None and np.isfinite(s.energy)]
     camera = re.sub(r"\d+\.\d{3,}", lambda m: f"{float(m[0]):.7g}", str(source.camera))
     rows = [
@@ -82,7 +77,7 @@ def fact_rows(result: Reconstruction) -> list[tuple[str, str]]:
 
 
 def versions() -> str:
-    """Versions of this package and of what computes for it."""
+    """Return the versions of this package and of the packages that it computes with."""
     from .. import __version__
 
     found = [f"quotientgraph {__version__}"]

@@ -16,9 +16,24 @@ if TYPE_CHECKING:
 
 
 def figures(result: Reconstruction) -> dict[str, Figure]:
-    """Figures "maps" (normals, components, depth, residuals) and "convergence" (energy, components, time).
+    """Draw a result with matplotlib.
 
-    They belong to no window and to no pyplot state; save them with `figure.savefig(path)`.
+    Parameters
+    ----------
+    result : Reconstruction
+
+    Returns
+    -------
+    dict of str to matplotlib.figure.Figure
+        "maps" shows normals, components, depth and residuals; "convergence" shows energy, components and time. They belong
+        to no window and to no pyplot state.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quotientgraph import integrate
+    >>> sorted(figures(integrate(np.tile([0.0, 0.0, 1.0], (8, 9, 1)))))
+    ['convergence', 'maps']
     """
     try:
         from matplotlib.figure import Figure
@@ -31,7 +46,7 @@ def figures(result: Reconstruction) -> dict[str, Figure]:
 
 
 def draw_maps(figure: Figure, result: Reconstruction) -> Figure:
-    """Draw the four maps into a figure."""
+    """Draw the four maps into a figure and return it."""
     figure.set_layout_engine("constrained")
     axes = figure.subplots(2, 2).ravel()
     rows, columns = crop = pic.crop_of(result)
@@ -70,7 +85,7 @@ def _mapped(figure: Figure, axis: Any, values: np.ndarray, scale: Scale, name: s
 
 
 def draw_convergence(figure: Figure, result: Reconstruction) -> Figure:
-    """Draw energy, component count and time per stage into a figure."""
+    """Draw energy, number of components and time of each stage into a figure and return it."""
     figure.set_layout_engine("constrained")
     energy, count, time = figure.subplots(1, 3)
     steps = list(result.history)

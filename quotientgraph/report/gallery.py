@@ -24,7 +24,7 @@ BUDGET = 2_800_000  # bytes of PNG; base64 makes a third more of it
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture to show; `rgb` (H, W, 3) uint8, transparent where `valid` (H, W) is False."""
+    """A picture to show: `rgb`, (H, W, 3) uint8, is transparent where `valid`, (H, W), is False."""
 
     name: str
     title: str
@@ -37,7 +37,7 @@ class Picture:
 
 
 def gallery(result: Reconstruction, crop: tuple[slice, slice], image: np.ndarray | None) -> list[Picture]:
-    """All pictures of a result, cropped."""
+    """Return all pictures of a result, cropped."""
     valid = np.isfinite(result.depth)[crop]
     everywhere = np.ones_like(valid)
     out = []
@@ -107,7 +107,7 @@ def _rgb(image: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
 
 
 def shrink(picture: Picture, step: int) -> np.ndarray:
-    """(h, w, 4) uint8, `step` times smaller in each direction."""
+    """Return a picture `step` times smaller in each direction, (h, w, 4) uint8."""
     alpha = np.where(picture.valid, np.uint8(255), np.uint8(0))
     # One colour where nothing shows: it compresses to nothing.
     rgb = np.where(picture.valid[..., None], picture.rgb, np.uint8(0))
@@ -128,7 +128,7 @@ def shrink(picture: Picture, step: int) -> np.ndarray:
 
 
 def png_uri(array: np.ndarray) -> str:
-    """A data URI of an (H, W, 3 or 4) uint8 array."""
+    """Return an (H, W, 3 or 4) uint8 array as a data URI with a PNG in it."""
     import imagecodecs
 
     data = imagecodecs.png_encode(np.ascontiguousarray(array), level=7)
@@ -136,7 +136,7 @@ def png_uri(array: np.ndarray) -> str:
 
 
 def encode(shown: list[Picture]) -> dict[str, tuple[str, int, int]]:
-    """name → (data URI, width, height), all at the largest size at which they fit the budget together."""
+    """Return data URI, width and height of each picture by name, at the largest size at which all fit the budget."""
     out: dict[str, tuple[str, int, int]] = {}
     longest = max(max(picture.valid.shape) for picture in shown)
     step = math.ceil(longest / MAX_SIDE)
@@ -151,7 +151,7 @@ def encode(shown: list[Picture]) -> dict[str, tuple[str, int, int]]:
 
 
 def figure_html(picture: Picture, coded: tuple[str, int, int]) -> str:
-    """The `<figure>` of a picture; a click opens it large (page.js)."""
+    """Return the `<figure>` element of a picture; a click opens it large (page.js)."""
     uri, width, height = coded
     alt = escape(f"{picture.title}. {picture.caption}")
     rough = ' class="rough"' if max(width, height) < 200 or picture.nearest else ""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from .facts import headline, verdict
+from .figures import draw_convergence, draw_maps
 from .gallery import Picture, png_uri, shrink
 from .pictures import overview_picture
 
@@ -30,7 +31,22 @@ class Fragment(str):
 
 
 def html_fragment(result: Reconstruction) -> str:
-    """A small static summary for `_repr_html_`: one picture, a few numbers, the warnings; no script."""
+    """Return a small static summary of a result as HTML: one picture, a few numbers and the warnings, without scripts.
+
+    Parameters
+    ----------
+    result : Reconstruction
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from quotientgraph import integrate
+    >>> html_fragment(integrate(np.tile([0.0, 0.0, 1.0], (8, 9, 1))))[:4]
+    '<div'
+    """
     rgb = overview_picture(result)
     overview = Picture("overview", "", "", rgb, np.ones(rgb.shape[:2], dtype=bool), "")
     uri = png_uri(shrink(overview, math.ceil(max(rgb.shape) / _MAX_SIDE))[..., :3])
@@ -51,15 +67,23 @@ def html_fragment(result: Reconstruction) -> str:
 
 
 def show(result: Reconstruction) -> Fragment | None:
-    """Open matplotlib windows; without a display (or matplotlib) return the fragment for notebooks."""
+    """Show a result in windows of matplotlib and return None, or return the summary for a notebook.
+
+    Parameters
+    ----------
+    result : Reconstruction
+
+    Returns
+    -------
+    Fragment or None
+        A `Fragment` in a notebook, and where there is no display or no matplotlib.
+    """
     if "ipykernel" in sys.modules or not _has_display():
         return Fragment(html_fragment(result))
     try:
         import matplotlib.pyplot as plt
     except ImportError:
         return Fragment(html_fragment(result))
-    from .figures import draw_convergence, draw_maps
-
     if plt.get_backend().lower() in ("agg", "pdf", "ps", "svg", "cairo", "template"):
         return Fragment(html_fragment(result))
     draw_maps(plt.figure(figsize=(11, 7)), result)

@@ -1,4 +1,4 @@
-"""`write_report`: one HTML file that holds everything and asks nothing of the network."""
+"""`write_report`: one HTML file that holds everything and loads nothing from the network."""
 
 from __future__ import annotations
 
@@ -41,16 +41,28 @@ def write_report(
     Parameters
     ----------
     result : Reconstruction
-    path : path of the file; it appears complete or not at all
-    title : heading of the page, the file's name by default
+    path : path
+        The file; it appears complete or not at all.
+    title : str, optional
+        Heading of the page, by default the name of the file.
     image : (H, W, 3) or (H, W) array, uint8, uint16 or float in [0, 1]
         A photograph of the scene, shown next to the normals and on the 3-D surface.
     about : mapping of names to texts, optional
-        What else is known of the input, to head the table of facts: its file, how its frame was found.
+        Further rows at the top of the table of facts, such as the file of the input and how its frame was found.
 
     Returns
     -------
     pathlib.Path
+        The path given.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from quotientgraph import integrate
+    >>> result = integrate(np.tile([0.0, 0.0, 1.0], (8, 9, 1)))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_report(result, Path(folder, "flat.html")).stat().st_size > 10_000
+    True
     """
     path = Path(path)
     text = report_html(result, title=path.stem if title is None else title, image=image, about=about)
@@ -115,7 +127,7 @@ def _asset(name: str) -> str:
 
 
 def _policy(style: str, scripts: list[str]) -> str:
-    """Only this file's own style and scripts may run, and nothing may be fetched."""
+    """Return a content security policy: only this file's own style and scripts may run, and nothing may be fetched."""
 
     def digest(text: str) -> str:
         return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

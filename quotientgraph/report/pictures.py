@@ -1,4 +1,4 @@
-"""Pictures: (H, W, 3) uint8 arrays that show a result's images; outside the valid pixels is `background`."""
+"""Pictures: (H, W, 3) uint8 arrays that show the images of a result, in one grey outside the valid pixels."""
 
 from __future__ import annotations
 
@@ -16,8 +16,23 @@ WHITE = 255
 
 
 def depth_picture(depth: np.ndarray, *, shade: bool = True, background: int = WHITE) -> np.ndarray:
-    """Depth as colour, near is light; `shade` lays a hillshade of the surface over it.
+    """Show depth by colour; near is light.
 
+    Parameters
+    ----------
+    depth : (H, W) array
+        NaN outside the valid pixels.
+    shade : bool
+        Whether to shade the colours as if the surface were lit.
+    background : int
+        Grey value outside the valid pixels.
+
+    Returns
+    -------
+    (H, W, 3) uint8
+
+    Examples
+    --------
     >>> depth_picture(np.array([[1.0, 2.0, np.nan]])).shape
     (1, 3, 3)
     """
@@ -29,18 +44,35 @@ def depth_picture(depth: np.ndarray, *, shade: bool = True, background: int = WH
 
 
 def depth_scale(depth: np.ndarray) -> Scale:
-    """The scale of `depth_picture`."""
+    """Return the scale of `depth_picture`, which leaves out the few smallest and largest depths."""
     return Scale.of(depth, trim=0.2)
 
 
 def residual_picture(residual: np.ndarray, *, background: int = WHITE) -> np.ndarray:
-    """Size of residuals on a logarithmic scale of at most four decades."""
+    """Show the size of residuals by colour, on a logarithmic scale of at most four decades.
+
+    Parameters
+    ----------
+    residual : (H, W) array
+        NaN outside the valid pixels, as in `Reconstruction.discontinuity`.
+    background : int
+        Grey value outside the valid pixels.
+
+    Returns
+    -------
+    (H, W, 3) uint8
+
+    Examples
+    --------
+    >>> residual_picture(np.array([[1e-3, 1.0, np.nan]])).shape
+    (1, 3, 3)
+    """
     size = np.abs(_image("residual", residual))
     return _on_background(colorize(size, residual_scale(size), "residual"), np.isfinite(size), background)
 
 
 def residual_scale(residual: np.ndarray) -> Scale:
-    """The scale of `residual_picture`: up to nearly the largest, down to the median or four decades."""
+    """Return the scale of `residual_picture`, from the lower quartile (at most four decades) to nearly the largest."""
     size = np.abs(residual[np.isfinite(residual)])
     size = size[size > 0]
     if size.size == 0:
@@ -51,7 +83,24 @@ def residual_scale(residual: np.ndarray) -> Scale:
 
 
 def label_picture(labels: np.ndarray, *, background: int = WHITE) -> np.ndarray:
-    """One colour per label; negative labels are outside."""
+    """Show each label in a colour of its own.
+
+    Parameters
+    ----------
+    labels : (H, W) integers
+        Negative outside the valid pixels, as in `QuotientGraph.label_image`.
+    background : int
+        Grey value outside the valid pixels.
+
+    Returns
+    -------
+    (H, W, 3) uint8
+
+    Examples
+    --------
+    >>> label_picture(np.array([[0, 1, -1]]))[0, 2].tolist()
+    [255, 255, 255]
+    """
     labels = np.asarray(labels)
     if labels.ndim != 2:
         raise ValueError(f"labels: expected a label image of shape (H, W), got {labels.shape}")
@@ -60,7 +109,7 @@ def label_picture(labels: np.ndarray, *, background: int = WHITE) -> np.ndarray:
 
 
 def stable_labels(levels: list[QuotientGraph]) -> list[np.ndarray]:
-    """Label images of all levels in which a merged component keeps the label of its largest part in Q_0.
+    """Return label images of all levels in which a merged component keeps the label of its largest part in Q_0.
 
     `label_picture` then gives a component the same colour at every level.
     """
@@ -84,7 +133,24 @@ def stable_labels(levels: list[QuotientGraph]) -> list[np.ndarray]:
 
 
 def normal_picture(normals: np.ndarray, *, background: int = WHITE) -> np.ndarray:
-    """The usual picture of OpenCV-frame normals: red right, green up, blue to the viewer."""
+    """Show normals in the usual colours: red is right, green is up, blue is to the viewer.
+
+    Parameters
+    ----------
+    normals : (H, W, 3) array
+        In the OpenCV frame, NaN outside the valid pixels.
+    background : int
+        Grey value outside the valid pixels.
+
+    Returns
+    -------
+    (H, W, 3) uint8
+
+    Examples
+    --------
+    >>> normal_picture(np.array([[[0.0, 0.0, -1.0]]]))[0, 0].tolist()
+    [128, 128, 255]
+    """
     n = np.asarray(normals, dtype=np.float64)
     if n.ndim != 3 or n.shape[2] != 3:
         raise ValueError(f"normals: expected an image of shape (H, W, 3), got {n.shape}")
@@ -93,7 +159,18 @@ def normal_picture(normals: np.ndarray, *, background: int = WHITE) -> np.ndarra
 
 
 def shaded_picture(result: Reconstruction, *, background: int = WHITE) -> np.ndarray:
-    """The surface as matt clay: its normals under a light from the upper left and weaker ones."""
+    """Show the surface as matt clay: its normals under a light from the upper left and two weaker ones.
+
+    Parameters
+    ----------
+    result : Reconstruction
+    background : int
+        Grey value outside the valid pixels.
+
+    Returns
+    -------
+    (H, W, 3) uint8
+    """
     n = normal_image(result)
     valid = np.isfinite(n).all(axis=-1)
     n = np.nan_to_num(n)
@@ -108,7 +185,24 @@ def shaded_picture(result: Reconstruction, *, background: int = WHITE) -> np.nda
 
 
 def overview_picture(result: Reconstruction, *, background: int = WHITE) -> np.ndarray:
-    """Normals, components of the first level and shaded depth side by side, cropped to the valid pixels."""
+    """Show normals, components of the first level and shaded depth side by side, cropped to the valid pixels.
+
+    Parameters
+    ----------
+    result : Reconstruction
+    background : int
+        Grey value outside the valid pixels.
+
+    Returns
+    -------
+    (height, width, 3) uint8
+
+    Examples
+    --------
+    >>> from quotientgraph import integrate
+    >>> overview_picture(integrate(np.tile([0.0, 0.0, 1.0], (8, 9, 1)))).shape
+    (8, 31, 3)
+    """
     rows, columns = crop_of(result)
     labels = (list(result.levels) or [result.graph])[0].label_image()
     depth = depth_picture(result.depth, background=background)
@@ -126,13 +220,13 @@ def overview_picture(result: Reconstruction, *, background: int = WHITE) -> np.n
 
 
 def normal_image(result: Reconstruction) -> np.ndarray:
-    """(H, W, 3) float64 input normals in the OpenCV frame, NaN outside the valid pixels."""
+    """Return the normals that were integrated, (H, W, 3) float64 in the OpenCV frame, NaN outside the valid pixels."""
     source = result.graph.pixels.map
     return source.image(source.normals)
 
 
 def crop_of(result: Reconstruction) -> tuple[slice, slice]:
-    """Rows and columns that hold the valid pixels, with a margin of 2 %."""
+    """Return the rows and columns that hold the valid pixels, with a margin of 2 %."""
     valid = result.graph.pixels.map.index >= 0
     out = []
     for axis in (1, 0):
@@ -144,7 +238,7 @@ def crop_of(result: Reconstruction) -> tuple[slice, slice]:
 
 
 def _hillshade(depth: np.ndarray) -> np.ndarray:
-    """Lambert term of the depth's slopes, exaggerated to a typical slope of one; 0.8 or so where flat."""
+    """Return the Lambert term of the slopes of depth, exaggerated to a typical slope of one; about 0.8 where it is flat."""
     with np.errstate(over="ignore", invalid="ignore"):
         slopes = [np.diff(depth, axis=a, append=np.take(depth, [-1], axis=a)) for a in (1, 0)]
         size = np.abs(np.stack(slopes))

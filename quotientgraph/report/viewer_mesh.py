@@ -1,6 +1,6 @@
-"""The surface for the 3-D view: a thinned grid, cut at discontinuities, packed into a few bytes a vertex.
+"""The surface for the 3-D view: a thinned grid, cut at discontinuities, packed into a few bytes for each vertex.
 
-The grid is implicit, so no triangle is sent: the viewer gets 16-bit positions and 8-bit normals of the valid
+The grid is implicit, so no triangle is stored: the viewer gets 16-bit positions and 8-bit normals of the valid
 grid points, and per grid cell one byte whose low four bits say which corners the cell may join.
 """
 
@@ -57,7 +57,7 @@ class GridMesh:
 
 
 def grid_mesh(result: Reconstruction, crop: tuple[slice, slice], max_points: int = 110_000) -> GridMesh:
-    """Thin the result's points inside `crop` to at most about `max_points`."""
+    """Return a thinned grid of the points of a result inside `crop`, of about `max_points` points at most."""
     points, normals = result.points[crop], normal_image(result)[crop]
     valid = np.isfinite(points).all(axis=-1) & np.isfinite(normals).all(axis=-1)
     step = max(1, math.ceil(math.sqrt(valid.sum() / max_points)))
@@ -84,7 +84,7 @@ def grid_mesh(result: Reconstruction, crop: tuple[slice, slice], max_points: int
 
 
 def _framing(points: np.ndarray) -> tuple[np.ndarray, float]:
-    """Middle and radius of nearly all points; a few outliers do not move them."""
+    """Return the middle and the radius of nearly all points; a few outliers do not move them."""
     if len(points) == 0:
         return np.zeros(3), 1.0
     low, high = np.percentile(points, [2, 98], axis=0)
@@ -94,7 +94,7 @@ def _framing(points: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def _broken_cells(result: Reconstruction) -> np.ndarray:
-    """(H − 1, W − 1) bool: does a discontinuity pass between the four pixels of a cell?"""
+    """Tell for each cell of four pixels, (H − 1, W − 1) bool, whether a discontinuity passes between them."""
     pixels = result.graph.pixels
     tail, head = pixels.map.position[pixels.tail], pixels.map.position[pixels.head]
     cuts = Cuts.from_edges(pixels.map.shape, tail, head, result.broken)
@@ -103,7 +103,7 @@ def _broken_cells(result: Reconstruction) -> np.ndarray:
 
 
 def _any_in_blocks(cells: np.ndarray, step: int) -> np.ndarray:
-    """Whether any pixel cell inside each cell of the thinned grid is set."""
+    """Tell for each cell of the thinned grid whether any pixel cell inside it is set."""
     rows, columns = (len(range(0, n + 1, step)) - 1 for n in cells.shape)
     blocks = cells[: rows * step, : columns * step].reshape(rows, step, columns, step)
     return np.asarray(blocks.any(axis=(1, 3)))
@@ -116,7 +116,7 @@ def _cells(valid: np.ndarray, broken: np.ndarray) -> np.ndarray:
 
 
 def pack(mesh: GridMesh) -> tuple[dict[str, str], str]:
-    """Attributes for the canvas element, and the bytes in base64.
+    """Return attributes for the canvas element, and the bytes of a mesh in base64.
 
     Bytes, little-endian, in this order: bits of the valid points (packed, row-major), cells, positions (n, 3)
     uint16 in the box `low` … `low + span`, normals (n, 3) int8 / 127. x right, y up, z to the viewer.

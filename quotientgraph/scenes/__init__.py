@@ -1,4 +1,6 @@
-"""Small analytic scenes with exact normals and exact depth, for the demo, the tests and the docs.
+"""Analytic scenes with exact normals and exact depth, for the demo, the tests, the docs and the benchmark.
+
+`make(name)` gives one of the scenes by name, `random(kind, seed)` a random man-made one.
 
 >>> from quotientgraph import scenes
 >>> room = scenes.make("room", shape=(64, 80))

@@ -11,7 +11,7 @@ from .solids import Array, Ball, Solid, along
 _STEPS = 28
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Blob(Solid):
     """The points where Σ exp(k·(1 − ρᵢ²)) ≥ 1; ρᵢ is the distance from lump i in units of its half axes.
 
@@ -73,7 +73,7 @@ class Blob(Solid):
         return self.rotation @ (gradient / np.sqrt(along(gradient, gradient)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Ray:
     """The field of a blob along rays: per lump and ray, the parabola of ρᵢ²."""
 
@@ -113,11 +113,13 @@ def _first_root(ray: _Ray, first: Array, last: Array) -> Array:
     low, high = np.full(first.shape, np.nan), np.full(first.shape, np.nan)
     active = np.arange(len(first))
     step = (last - first) / _STEPS
-    rising = ray(first)[1]
+    before, rising = ray(first)
     for i in range(1, _STEPS + 1):
         s = first[active] + i * step[active]
         value, slope = ray(s, active)
-        summit = (rising > 0) & (slope < 0) & (value < 0)
+        # Between a rise and a fall there is a summit, below the crossing of the two tangents or little above.
+        crossing = (before * slope - value * rising + rising * slope * step[active]) / (slope - rising)
+        summit = (rising > 0) & (slope < 0) & (value < 0) & (crossing > -0.1)
         if summit.any():
             at, top = _summit(ray, active[summit], s[summit] - step[active[summit]], s[summit])
             grazed = top > 0
@@ -126,7 +128,7 @@ def _first_root(ray: _Ray, first: Array, last: Array) -> Array:
         crossed = value > 0
         low[active[crossed]] = first[active[crossed]] + (i - 1) * step[active[crossed]]
         high[active[crossed]] = s[crossed]
-        active, rising = active[~crossed], slope[~crossed]
+        active, before, rising = active[~crossed], value[~crossed], slope[~crossed]
         if not len(active):
             break
     found = np.full(first.shape, np.inf)
@@ -137,7 +139,7 @@ def _first_root(ray: _Ray, first: Array, last: Array) -> Array:
 
 def _summit(ray: _Ray, which: Array, low: Array, high: Array) -> tuple[Array, Array]:
     """The place and the value of the maximum between `low`, where the field rises, and `high`, where it falls."""
-    for _ in range(20):
+    for _ in range(14):
         middle = (low + high) / 2
         rises = ray(middle, which)[1] > 0
         low, high = np.where(rises, middle, low), np.where(rises, high, middle)
@@ -145,11 +147,17 @@ def _summit(ray: _Ray, which: Array, low: Array, high: Array) -> tuple[Array, Ar
 
 
 def _refined(ray: _Ray, which: Array, low: Array, high: Array) -> Array:
-    """The root between `low` (field below 0) and `high` (above), by Newton's method kept inside the bracket."""
+    """The root between `low` (field below 0) and `high` (above), by Newton's method kept inside the bracket.
+
+    The logarithm of the sum, which is nearly a parabola, is followed instead of the sum.
+    """
     s = (low + high) / 2
-    for _ in range(14):
+    for _ in range(60):
         value, slope = ray(s, which)
         low, high = np.where(value > 0, low, s), np.where(value > 0, s, high)
-        s = s - value / slope
-        s = np.where((s > low) & (s < high), s, (low + high) / 2)
+        new = s - np.log1p(value) * (1 + value) / slope
+        new = np.where((new > low) & (new < high), new, (low + high) / 2)
+        if (np.abs(new - s) <= 1e-15 * np.abs(s)).all():
+            break
+        s = new
     return s

@@ -48,7 +48,7 @@ def _flat(o: Array, d: Array) -> tuple[Array, Array, tuple[int, ...]]:
     return np.broadcast_to(o, shape).reshape(3, -1), np.broadcast_to(d, shape).reshape(3, -1), shape[1:]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Common(Convex):
     """What several convex solids have in common, such as one half of a ball or a room under a sloping roof."""
 
@@ -84,7 +84,7 @@ class Common(Convex):
         return normal
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Carved(Solid):
     """A convex `body` without the points that lie in one of the `cavities`: windows, arches, cups, shelves.
 
@@ -127,7 +127,7 @@ class Carved(Solid):
         return normal
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Interior(Solid):
     """A room seen from within: all that is inside one of the `cells`, which overlap where they are joined.
 

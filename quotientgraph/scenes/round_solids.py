@@ -15,7 +15,7 @@ def _local(solid: object, p: Array, turn_only: bool = False) -> Array:
     return np.tensordot(rotation.T, p if turn_only else p - centre.reshape(3, *[1] * (p.ndim - 1)), 1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Frustum(Convex):
     """A can or a cut-off cone about the z-axis of `rotation`; `centre` is halfway up its axis.
 
@@ -77,7 +77,7 @@ class Frustum(Convex):
         return np.where(face == 2, np.tensordot(self.rotation, side, 1), np.where(face == 1, up, -up))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Polyhedron(Convex):
     """The points x for which faces·x ≤ offsets, in the axes of `rotation` around `centre`.
 
@@ -113,7 +113,7 @@ class Polyhedron(Convex):
         return (self.rotation @ self.faces.T)[:, nearest]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Rounded(Convex):
     """A box with rounded edges, |x/a|ᵏ + |y/b|ᵏ + |z/c|ᵏ ≤ 1: an ellipsoid for `power` 2, a cushion for 4.
 

@@ -113,7 +113,7 @@ class Ball(Convex):
         return (p - _column(self.centre, p)) / self.radius
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Box(Convex):
     """A box with edges of length `size`, turned by `rotation`; `inside` makes it a room, seen from within."""
 
@@ -157,7 +157,7 @@ class Box(Convex):
         return self.rotation[:, axis] * side
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Torus(Solid):
     """A ring of radius `ring` and thickness 2·`thickness` in the xy-plane of `rotation`."""
 

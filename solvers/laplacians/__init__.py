@@ -9,9 +9,11 @@ knows about images. The package is installed as `laplacians` and reached as ``fr
 [1.666667, -0.333333, -1.333333]
 """
 
+from .backends.direct import Direct
 from .backends.multigrid import Multigrid
 from .checked import solve_checked
 from .comparison import Dumping, Timing, compare, timing_table
+from .core.compiling import compile_seconds, kernel_notes, on_compile, working_clock
 from .multigrid.lists import NeighbourLists
 from .pattern import Pattern
 from .registry import Backend, Solver, available, backends, get, register
@@ -20,6 +22,7 @@ from .system import LaplacianSystem
 
 __all__ = [
     "Backend",
+    "Direct",
     "Dumping",
     "LaplacianSystem",
     "Multigrid",
@@ -32,8 +35,12 @@ __all__ = [
     "available",
     "backends",
     "compare",
+    "compile_seconds",
     "get",
+    "kernel_notes",
+    "on_compile",
     "register",
     "solve_checked",
     "timing_table",
+    "working_clock",
 ]

@@ -45,10 +45,10 @@ def _round_room(draw: Draw) -> Site:
             floor.taken.append(corners_of((1.3 * size, 1.3 * size), x, y, by))
             solids.append(Frustum((x, y, height / 2), size, size, height))
             solids.append(Frustum((x, y, 0.06), 1.3 * size, 1.3 * size, 0.12))
-    solids += floor.scatter(draw, some(draw, FREE, 2, 9), off_axis=0.7)
+    solids += floor.scatter(draw, some(draw, FREE, 3, 14), off_axis=0.7)
     eye = ((-0.6 * r, -0.85 * r, 0.9), (0.6 * r, -0.4 * r, min(2.2, height - 0.5)))
     target = ((-0.5 * r, 0.2 * r, 0.2), (0.5 * r, 0.9 * r, 1.6))
-    return Site(solids, eye, target, width=(2.5, 5.0))
+    return Site(solids, eye, target, near=0.9, width=(2.5, 5.0))
 
 
 def _vaulted_hall(draw: Draw) -> Site:
@@ -65,10 +65,10 @@ def _vaulted_hall(draw: Draw) -> Site:
                 solids.append(Frustum((x, y, wall / 2), size, size, wall))
                 solids.append(block((2.8 * size, 2.8 * size, 0.12), x, y))
                 solids.append(block((2.8 * size, 2.8 * size, 0.12), x, y, wall - 0.12))
-    solids += floor.scatter(draw, some(draw, FREE, 2, 9), off_axis=0.5)
+    solids += floor.scatter(draw, some(draw, FREE, 3, 14), off_axis=0.5)
     eye = ((-0.5 * half[0], -0.95 * half[1], 0.9), (0.5 * half[0], -0.5 * half[1], 2.0))
     target = ((-0.5 * half[0], 0.3 * half[1], 0.3), (0.5 * half[0], half[1], 1.8))
-    return Site(solids, eye, target, width=(2.5, 4.0))
+    return Site(solids, eye, target, near=0.9, width=(2.5, 4.0))
 
 
 def _apse(draw: Draw) -> Site:
@@ -86,10 +86,10 @@ def _apse(draw: Draw) -> Site:
                 Frustum((0, half[1], 0.075 * (i + 1)), r * (1.3 - 0.12 * i), r * (1.3 - 0.12 * i), 0.15 * (i + 1))
             )
     floor = Floor((-half[0], -half[1]), (half[0], half[1] - 1.35 * r))
-    solids += floor.scatter(draw, some(draw, FREE, 2, 9), off_axis=0.5)
+    solids += floor.scatter(draw, some(draw, FREE, 3, 14), off_axis=0.5)
     eye = ((-0.7 * half[0], -0.92 * half[1], 0.9), (0.7 * half[0], -0.4 * half[1], 2.1))
     target = ((-0.5 * r, 0.5 * half[1], 0.3), (0.5 * r, half[1] + 0.5 * r, 1.5))
-    return Site(solids, eye, target, width=(2.5, 4.5))
+    return Site(solids, eye, target, near=0.9, width=(2.5, 4.5))
 
 
 def _bent_walls(draw: Draw) -> Site:
@@ -121,7 +121,7 @@ def _bent_walls(draw: Draw) -> Site:
         solids.append(Box((0, 5.5, 2), (24, 0.3, 6), turned(draw.normal(scale=8))))
     eye = ((-1.8, -4.0, 1.0), (1.8, -2.6, 2.6))
     target = ((-0.4, -0.3, 0.2), (0.4, 1.2, 0.9))
-    return Site(solids, eye, target, width=(3.0, 5.5), framed=True)
+    return Site(solids, eye, target, near=0.9, width=(3.0, 5.5), framed=True)
 
 
 def _above(cell: Convex, z: float) -> Common:

@@ -7,7 +7,7 @@ import numpy as np
 from ..blob import Blob, melted
 from ..round_solids import Frustum
 from ..solids import Ball, Box, Convex, turned
-from .furniture import FREE
+from .furniture import bin_, chair, lamp, plant, stool
 from .indoors import some
 from .site import Site, room_shell
 from .things import Draw, Floor, Thing, block
@@ -68,6 +68,7 @@ def pedestal(draw: Draw) -> Thing:
     return Thing(parts, (1.2 * a, 1.2 * a), h, (a, a))
 
 
+_BESIDE = (bin_, chair, lamp, plant, stool)
 _FIGURES = (bust, bust, animal, stone)
 
 
@@ -90,6 +91,7 @@ def figures(draw: Draw) -> Site:
             screen = Box((side * 0.5, half[1] - 0.35, 0.9), (1.0, 0.04, 1.8), np.eye(3))
             solids.append(screen.moved(lean, np.zeros(3)))
         floor = Floor((-0.9, -0.4), (0.9, half[1] - 0.7))
+    seen = []
     for _ in range(draw.integers(1, 5)):
         thing = _FIGURES[draw.integers(len(_FIGURES))](draw)
         base = pedestal(draw) if draw.random() < 0.55 else None
@@ -99,8 +101,10 @@ def figures(draw: Draw) -> Site:
             if floor.claim(base.half if base else thing.half, x, y, degrees):
                 solids += thing.at(x, y, base.height if base else 0.0, degrees)
                 solids += base.at(x, y, 0.0, degrees) if base else []
+                seen.append((x, y, (base.height if base else 0.0) + 0.5 * thing.height))
                 break
-    solids += floor.scatter(draw, some(draw, FREE, 0, 2), off_axis=0.5)
+    solids += floor.scatter(draw, some(draw, _BESIDE, 0, 2), off_axis=0.5)
     eye = ((-1.0, -half[1] + 0.1, 0.5), (1.0, -0.9, 1.7))
-    target = ((-0.4, 0.0, 0.2), (0.4, 0.6, 0.9))
-    return Site(solids, eye, target, near=0.4, width=(1.2, 2.6), framed=True)
+    x, y, z = np.mean(seen[:2], axis=0) if seen else (0.0, 0.3, 0.5)
+    target = ((x - 0.3, y - 0.1, 0.8 * z), (x + 0.3, y + 0.1, 1.1 * z))
+    return Site(solids, eye, target, near=0.6, width=(1.2, 2.6), framed=True)

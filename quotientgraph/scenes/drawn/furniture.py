@@ -114,7 +114,7 @@ def bookcase(draw: Draw) -> Thing:
             cells.append(block((wide, 2 * deep, tall), x, -deep - board, z))
             floor = Floor((x - wide / 2, -deep / 2), (x + wide / 2, deep / 2 - 2 * board))
             if draw.random() < filled:
-                things = (IN_SHELVES[draw.integers(len(IN_SHELVES))](draw) for _ in range(draw.integers(1, 5)))
+                things = (IN_SHELVES[draw.integers(len(IN_SHELVES))](draw) for _ in range(draw.integers(1, 8)))
                 load += floor.scatter(draw, [t for t in things if t.height < tall], z, off_axis=0.3)
     body = Carved(block((a, deep, c)), tuple(_opened(cells, deep, board)))
     return Thing((body, *load), (a / 2, deep / 2), c, None)

@@ -14,7 +14,7 @@ from .site import Site
 from .things import Draw, Thing, block, corners_of, overlap
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Lying:
     """A thing where it lies: corners of its rectangle, heights, and what a thing upon it needs to know."""
 
@@ -126,7 +126,7 @@ def heap(draw: Draw) -> Site:
     size = spread * draw.uniform(0.3, 0.7)
     upwards = draw.uniform(0.2, 0.7)
     pile = _Pile()
-    for _ in range(int(draw.integers(15, 60))):
+    for _ in range(int(draw.integers(8, 45))):
         thing = _piece(draw, size * draw.choice([0.5, 1.0]))
         for _ in range(6):
             if draw.random() < upwards:
@@ -147,6 +147,6 @@ def heap(draw: Draw) -> Site:
         solids.append(Box((0, back + 0.1, 2), (20, 0.2, 5)).moved(turn, np.zeros(3)))
         if style < 0.4:
             solids.append(Box((-back - 0.1, 0, 2), (0.2, 20, 5)).moved(turn, np.zeros(3)))
-    eye = ((-1.2 * spread, -2.6 * spread, 0.5 * spread), (1.2 * spread, -1.6 * spread, 2.2 * spread))
+    eye = ((-1.4 * spread, -2.8 * spread, 0.7 * spread), (1.4 * spread, -1.8 * spread, 2.6 * spread))
     target = ((-0.2 * spread, -0.3 * spread, 0.0), (0.2 * spread, 0.2 * spread, 0.35 * spread))
-    return Site(solids, eye, target, near=0.3 * spread, width=(1.6 * spread, 3.0 * spread), framed=True)
+    return Site(solids, eye, target, near=0.5 * spread, width=(1.6 * spread, 3.0 * spread), framed=True)

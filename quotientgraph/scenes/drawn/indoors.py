@@ -70,7 +70,7 @@ def closed_room(draw: Draw) -> Site:
             solids.append(Box((0, y, height - 0.1), (2 * half[0], 0.16, 0.2)))
     eye = ((-0.85 * half[0], -0.92 * half[1], 0.9), (0.85 * half[0], -0.3 * half[1], min(2.1, height - 0.3)))
     target = ((-0.7 * half[0], 0.2 * half[1], 0.2), (0.7 * half[0], half[1], 1.3))
-    return Site(solids, eye, target, width=(2.5, 5.0))
+    return Site(solids, eye, target, near=0.9, width=(2.5, 5.0))
 
 
 def _cut_off(half: tuple[float, float], height: float, faces: list[Array], offsets: list[float]) -> Common:
@@ -109,7 +109,7 @@ def open_room(draw: Draw) -> Site:
     away = draw.uniform(1.0, 2.2)
     eye = ((-1.3 * half[0], -half[1] - 1.3 * away, 1.0), (1.3 * half[0], -half[1] - 0.3 * away, 3.6))
     target = ((-0.4 * half[0], -0.2 * half[1], 0.1), (0.4 * half[0], 0.6 * half[1], 0.8))
-    return Site(solids, eye, target, width=(3.0, 6.0))
+    return Site(solids, eye, target, near=0.9, width=(3.0, 6.0))
 
 
 def shelves(draw: Draw) -> Site:
@@ -141,23 +141,25 @@ def shelves(draw: Draw) -> Site:
     solids += floor.scatter(draw, some(draw, FREE, 0, 2), off_axis=0.4)
     eye = ((-1.2, -half[1] + 0.2, 0.7), (1.2, half[1] - 1.3, 1.9))
     target = ((-0.5, half[1] - 0.3, 0.6), (0.7, half[1], 1.6))
-    return Site(solids, eye, target, near=0.4, width=(1.4, 2.6), framed=True)
+    return Site(solids, eye, target, near=0.5, width=(1.4, 2.6), framed=True)
 
 
 def tabletop(draw: Draw) -> Site:
     """A table laden with things, from near, chairs around it and walls behind."""
     half, height = tuple(draw.uniform((1.8, 1.8), (3.0, 3.0))), draw.uniform(2.3, 3.0)
-    solids = room_shell(draw, half, height, "NEW")
+    solids = room_shell(draw, half, height, "EW")
     floor = Floor((-half[0], -half[1]), half)
     base = bare_table(draw)
     loaded = laden(draw, base, ON_TABLES, int(draw.integers(5, 22)))
-    turn = draw.uniform(-60, 60)
-    floor.claim(loaded.half, 0, 0, turn)
-    solids += loaded.at(0, 0, 0, turn)
+    at_wall = draw.random() < 0.65
+    turn, y = (0.0, half[1] - loaded.half[1]) if at_wall else (draw.uniform(-60, 60), 0.0)
+    floor.claim(loaded.half, 0, y, turn)
+    solids += loaded.at(0, y, 0, turn)
     solids += floor.scatter(draw, [chair(draw) for _ in range(draw.integers(0, 4))], off_axis=0.7)
     solids += floor.along_walls(draw, some(draw, AT_WALLS, 0, 3), "NEW")
     away = draw.uniform(0.7, 1.5)
     low = base.height + 0.15
-    eye = ((-0.8, -base.half[1] - away, low), (0.8, -0.9 * away, low + 1.0))
-    target = ((-0.2, -0.1, base.height - 0.1), (0.2, 0.2, base.height + 0.2))
-    return Site(solids, eye, target, near=0.3, width=(0.9, 2.0), framed=True)
+    drop = draw.uniform(0.0, 0.35)  # the lower it looks, the more of the legs it sees
+    eye = ((-0.8, y - base.half[1] - away, low), (0.8, y - 0.9 * away, low + 1.0))
+    target = ((-0.2, y - 0.1, base.height - drop), (0.2, y + 0.2, base.height + 0.1))
+    return Site(solids, eye, target, near=0.4, width=(0.9, 2.0), framed=True)

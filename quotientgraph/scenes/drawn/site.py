@@ -37,7 +37,7 @@ class Site:
     framed: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Wall:
     """A wall: where it begins on the floor, the directions along it and out of the room, its length and height."""
 

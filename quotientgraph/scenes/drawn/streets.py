@@ -129,4 +129,4 @@ def street(draw: Draw) -> Site:
     solids += end.at(draw.uniform(-1, 1), long + 6 + draw.uniform(0, 4), 0.0, draw.normal(scale=6))
     eye = ((-0.8 * half, -1.0, 1.2), (0.8 * half, 3.0, draw.choice([2.2, 6.0])))
     target = ((-total, 9.0, 0.6), (total, long, 2.5))
-    return Site(solids, eye, target, near=1.0, width=(9.0, 18.0))
+    return Site(solids, eye, target, near=1.5, width=(9.0, 18.0))

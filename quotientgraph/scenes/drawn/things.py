@@ -62,7 +62,7 @@ class Floor:
         """Set things down wherever there is room; a share `off_axis` of them is turned by any angle."""
         solids: list[Solid] = []
         for thing in things:
-            for _ in range(12):
+            for _ in range(30):
                 x, y = draw.uniform(self.low, self.high)
                 degrees = draw.uniform(0, 360) if draw.random() < off_axis else 90.0 * draw.integers(4)
                 if self.claim(thing.half, x, y, degrees, gap=0.004):
@@ -74,7 +74,7 @@ class Floor:
         """Set things down with their backs to a wall: N is the side of largest y, E of largest x."""
         solids: list[Solid] = []
         for thing in things:
-            for _ in range(8):
+            for _ in range(20):
                 wall = walls[int(draw.integers(len(walls)))]
                 gap = 0.0 if draw.random() < 0.5 else draw.uniform(0, 0.1)
                 x, y = draw.uniform(self.low, self.high)

@@ -42,7 +42,7 @@ class Direct:
         if system.settled:
             return system.nothing()
         rhs = system.rhs
-        factor = self._factor(system)
+        factor = self.factor(system)
         x = factor.solve(rhs)
         residual = system.residual(x)
         if residual > 0.01 * self.rtol:  # weights that differ by many powers of ten cost accuracy
@@ -50,7 +50,11 @@ class Direct:
             residual = system.residual(x)
         return Solution(system.centred(x), residual <= self.rtol, 1, residual)
 
-    def _factor(self, system: LaplacianSystem) -> Factor | DenseFactor:
+    def factor(self, system: LaplacianSystem) -> Factor | DenseFactor:
+        """The factorisation of a system, whose ``solve(rhs)`` serves any number of right-hand sides.
+
+        Solutions are right up to a constant for each connected piece, if the right-hand side sums to zero over it.
+        """
         # LAPACK stops at a pivot that rounding has made negative. L D Lᵀ goes on, and the residual shows the damage.
         dense = DenseFactor.from_system(system) if system.n <= self.dense_up_to else None
         return dense or factorise(system.pattern, system.weight, system.ground)

@@ -25,6 +25,7 @@ _MARGIN = 0.3
 # No round aims lower than this: rounding would not let it get there. The next round does the rest.
 _LOWEST_GOAL = 1e-10
 _ROUNDS = 10
+_SLACK = 1e-9  # by which rounding may change the objective, relative to what has been gained
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,8 @@ def iterate(
 ) -> tuple[Any, int, float]:
     """Correct x in rounds until its true residual is small enough.
 
+    A round that does not lower the objective, because a preconditioner broke down, is undone, and is the last one.
+
     Parameters
     ----------
     system : LaplacianSystem
@@ -113,14 +116,23 @@ def iterate(
     else:
         x, left = start, system.rhs - system.apply(start)
         residual = system.relative(left)
-    iterations = 0
+    iterations, gained = 0, _gain(system, x, left)
     for _ in range(rounds):
         if not residual > rtol or iterations >= maxiter:
             break
+        reached = x.copy()
         more = correct(left, x, max(_LOWEST_GOAL, margin * rtol / residual), maxiter - iterations)
         if more == 0:
             break
         iterations += more
         left = system.rhs - system.apply(x)
-        residual = system.relative(left)
+        now = _gain(system, x, left)
+        if not now >= gained - _SLACK * abs(gained):
+            return reached, iterations, residual
+        gained, residual = now, system.relative(left)
     return x, iterations, residual
+
+
+def _gain(system: LaplacianSystem, x: Any, left: Any) -> float:
+    """How much lower the objective is at x than at zero, where `left` is b − L x."""
+    return float((x * (system.rhs + left)).sum())

@@ -34,6 +34,15 @@ class NumbaCG(Iterative):
         return correct
 
 
+@kernel
+def _added(values):
+    """The sum of a vector, from first to last: in a parallel kernel the order of ``values.sum()`` depends on the threads."""
+    total = 0.0
+    for i in range(len(values)):
+        total += values[i]
+    return total
+
+
 @kernel(parallel=True)
 def conjugate_gradients(start, neighbour, weight, diagonal, r, x, rtol, maxiter):
     """Improve x by conjugate gradients until r = b − L x has shrunk by the factor rtol; returns the iterations.
@@ -55,7 +64,7 @@ def conjugate_gradients(start, neighbour, weight, diagonal, r, x, rtol, maxiter)
             t += r[i] * r[i]
         part[0, block] = s
         part[1, block] = t
-    rz, rr = part[0].sum(), part[1].sum()
+    rz, rr = _added(part[0]), _added(part[1])
     goal = rtol * rtol * rr
     iteration = 0
     while rr > goal and iteration < maxiter:
@@ -69,7 +78,7 @@ def conjugate_gradients(start, neighbour, weight, diagonal, r, x, rtol, maxiter)
                 q[i] = total
                 s += total * p[i]
             part[0, block] = s
-        pq = part[0].sum()
+        pq = _added(part[0])
         if pq <= 0.0:
             break
         alpha = rz / pq
@@ -82,8 +91,8 @@ def conjugate_gradients(start, neighbour, weight, diagonal, r, x, rtol, maxiter)
                 s += r[i] * r[i] * inverse[i]
             part[0, block] = s
             part[1, block] = t
-        beta = part[0].sum() / rz
-        rz, rr = part[0].sum(), part[1].sum()
+        beta = _added(part[0]) / rz
+        rz, rr = _added(part[0]), _added(part[1])
         for block in prange(n_blocks):
             for i in range(block * n // n_blocks, (block + 1) * n // n_blocks):
                 p[i] = r[i] * inverse[i] + beta * p[i]

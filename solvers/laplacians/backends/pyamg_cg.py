@@ -2,20 +2,21 @@
 
 A hierarchy is kept with its pattern and used for the following systems too, whose weights differ. It is allowed
 `patience` times the iterations that it took when it was new; if they do not suffice, a new one is set up from the
-weights at hand, and the iteration goes on from the x that was reached.
+weights at hand, and the iteration goes on from the x that was reached. Where PyAMG fails, the diagonal takes its place.
 """
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from ..solution import Solution
 from ..system import LaplacianSystem
 from .iterative import Iterative, iterate
-from .scipy_cg import scipy_corrector
+from .scipy_cg import jacobi, scipy_corrector
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -45,18 +46,26 @@ class PyamgCG(Iterative):
         """Solve a system to a relative residual of `rtol`, with the hierarchy of an earlier system if that suffices."""
         if system.settled:
             return system.nothing()
-        x, iterations, residual, more = None, 0, 1.0, 0
+        x, iterations, residual = None, 0, 1.0
         kept = system.pattern.memo.get(self._key)
         if kept is not None:
             preconditioner, when_new = kept
             limit = min(self.maxiter, int(self.patience * when_new) + 1)
             x, iterations, residual = iterate(system, scipy_corrector(system, preconditioner), self.rtol, limit)
-        if residual > self.rtol and iterations < self.maxiter:
-            preconditioner = self._hierarchy(system)
+        for make in (self._hierarchy, jacobi):
+            if not residual > self.rtol or iterations >= self.maxiter:
+                break
+            try:
+                preconditioner = make(system)
+            except Exception as error:  # of PyAMG, for reasons of its own
+                _LOG.warning("PyAMG could not set up its hierarchy (%s); the diagonal takes its place", error)
+                continue
             correct = scipy_corrector(system, preconditioner)
             x, more, residual = iterate(system, correct, self.rtol, self.maxiter - iterations, x)
-            system.pattern.memo[self._key] = preconditioner, more
-        return self.finished(system, x, iterations + more, residual)
+            iterations += more
+            if make != jacobi:
+                system.pattern.memo[self._key] = preconditioner, more
+        return self.finished(system, x, iterations, residual)
 
     @property
     def _key(self) -> str:
@@ -67,11 +76,17 @@ class PyamgCG(Iterative):
         import pyamg
         from scipy.sparse import csr_matrix
 
-        # PyAMG knows sparse matrices of the older kind only, and needs a diagonal without zeros.
+        # PyAMG knows sparse matrices of the older kind only. It needs a positive diagonal on all levels, also where a
+        # whole piece is contracted into one unknown; the ground keeps it positive.
         matrix = csr_matrix(system.matrix)
-        matrix.setdiag(np.where(system.diagonal > 0, system.diagonal, 1.0))
+        matrix.setdiag(system.diagonal + system.ground)
         matrix.eliminate_zeros()
+        # Prolongation is smoothed with local weights, since the global weight is estimated from random numbers.
         hierarchy = pyamg.smoothed_aggregation_solver(
-            matrix, strength=("symmetric", {"theta": self.strength}), max_coarse=300, coarse_solver="pinv"
+            matrix,
+            strength=("symmetric", {"theta": self.strength}),
+            smooth=("jacobi", {"weighting": "local"}),
+            max_coarse=300,
+            coarse_solver="pinv",
         )
         return hierarchy.aspreconditioner()

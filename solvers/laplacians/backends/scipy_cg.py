@@ -25,11 +25,15 @@ class ScipyCG(Iterative):
 
     def corrector(self, system: LaplacianSystem) -> Corrector:
         """Conjugate gradients with the inverse of the diagonal."""
-        from scipy.sparse import diags_array
+        return scipy_corrector(system, jacobi(system))
 
-        diagonal = system.diagonal
-        inverse = np.divide(1.0, diagonal, out=np.ones_like(diagonal), where=diagonal > 0)
-        return scipy_corrector(system, diags_array(inverse))
+
+def jacobi(system: LaplacianSystem) -> Any:
+    """The inverse of the diagonal of a system, as a sparse matrix; one where the diagonal is zero."""
+    from scipy.sparse import diags_array
+
+    diagonal = system.diagonal
+    return diags_array(np.divide(1.0, diagonal, out=np.ones_like(diagonal), where=diagonal > 0))
 
 
 def scipy_corrector(system: LaplacianSystem, preconditioner: Any) -> Corrector:
@@ -52,11 +56,17 @@ def scipy_corrector(system: LaplacianSystem, preconditioner: Any) -> Corrector:
     def correct(left: np.ndarray, x: np.ndarray, goal: float, limit: int) -> int:
         iterations = 0
 
-        def count(_: np.ndarray) -> None:
+        def count(reached: np.ndarray) -> None:
             nonlocal iterations
             iterations += 1
+            if not np.isfinite(reached.sum()):  # a preconditioner broke down; CG would go on to the limit
+                raise FloatingPointError
 
-        change, _ = cg(matrix, left, rtol=goal, maxiter=limit, M=preconditioner, callback=count)
+        try:
+            with np.errstate(all="ignore"):
+                change, _ = cg(matrix, left, rtol=goal, maxiter=limit, M=preconditioner, callback=count)
+        except FloatingPointError:
+            change = np.nan
         x += change
         return iterations
 

@@ -1,25 +1,39 @@
 """Numba kernels that cost nothing until they are called.
 
 ``import numba`` takes longer than importing all of this project, so a kernel is declared with `kernel` and becomes a
-Numba function at its first call. Kernels may call each other. Compiled code is cached on disk; where no folder can be
-written, it is compiled anew in each process instead of failing.
+Numba function at its first call. Kernels may call each other. Compiled code is kept on disk (`laplacians.core.cache`), and
+kernels do not hold the global interpreter lock, so that threads can work side by side.
 
-A parallel kernel takes three times as long to compile as a plain one, and its threads bring nothing where there is little
-to do. So it may say from which size on it pays (``parallel_from``): smaller calls run, and compile, its serial form.
+A parallel kernel takes three times as long to compile as a serial one, and its threads gain nothing where there is little
+to do. So it may say from which size on threads pay (``parallel_from``): smaller calls run, and compile, its serial form.
 """
 
 from __future__ import annotations
 
 import os
+import time
 import types
 from collections.abc import Callable
 from typing import Any
+
+from . import threads
+from .compiling import announce, measured
 
 prange = range  # inside a compiled kernel this name means numba.prange
 
 
 class Kernel:
-    """A function that Numba compiles when it is first called."""
+    """A function that Numba compiles when it is first called; see `kernel`.
+
+    Attributes
+    ----------
+    function : callable
+        The function as it was written. Calling it runs Python.
+    parallel_from : int
+        Number of entries of the largest argument from which on the parallel form is used.
+    options : dict
+        Options of ``numba.njit``.
+    """
 
     def __init__(self, function: Callable[..., Any], parallel_from: int = 0, **options: Any) -> None:
         self.function = function
@@ -31,47 +45,109 @@ class Kernel:
         self._serial: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any) -> Any:
-        if self.parallel_from and max(getattr(a, "size", 0) for a in args) < self.parallel_from:
+        if "parallel" not in self.options:
+            return (self._compiled or self.compiled())(*args)
+        little = self.parallel_from and max(getattr(a, "size", 0) for a in args) < self.parallel_from
+        if little or threads.serial_only():
             return (self._serial or self.serial())(*args)
-        return (self._compiled or self.compiled())(*args)
+        return threads.run_parallel(self._compiled or self.compiled(), args)
 
     def compiled(self) -> Callable[..., Any]:
-        """The Numba function; kernels named in its body are resolved to theirs first."""
+        """The Numba function, with threads if the kernel was declared so."""
         if self._compiled is None:
-            self._compiled = self._made("", **self.options)
+            with threads.making, measured():
+                self._compiled = self._compiled or self._made(self.options)
         return self._compiled
 
     def serial(self) -> Callable[..., Any]:
-        """The Numba function without threads; the same results."""
+        """The Numba function without threads, which gives the same results."""
+        if "parallel" not in self.options:
+            return self.compiled()
         if self._serial is None:
-            # Numba's cache tells functions apart by name, not by options.
-            self._serial = self._made("_serial", **{**self.options, "parallel": False})
+            with threads.making, measured():
+                self._serial = self._serial or self._made({**self.options, "parallel": False})
         return self._serial
 
-    def _made(self, suffix: str, **options: Any) -> Callable[..., Any]:
-        # GNU OpenMP's idle threads spin for long, which on a busy machine costs more than all the work.
+    def _made(self, options: dict[str, Any]) -> Callable[..., Any]:
+        """The Numba function with the given options; kernels named in its body are replaced by theirs."""
+        # The idle threads of GNU OpenMP spin for long, which on a busy machine costs more than all the work.
         os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+        threads.watch_forks()
         import numba
 
-        source = self.function
+        from .cache import KernelCache
+
+        source, options = self.function, {"nogil": True, **options}
         scope = dict(source.__globals__, prange=numba.prange)
-        for name in source.__code__.co_names:
-            if isinstance(scope.get(name), Kernel):
-                scope[name] = scope[name].compiled()
+        for name, called in self._calls().items():
+            scope[name] = called.compiled() if options.get("parallel") else called.serial()
+        # Numba tells functions apart by name in what it loads from disk, so the two forms of a kernel have different names.
+        suffix = "_serial" if options.get("parallel") is False else ""
         bound = types.FunctionType(source.__code__, scope, source.__name__ + suffix, source.__defaults__)
         bound.__module__, bound.__qualname__ = source.__module__, source.__qualname__ + suffix
-        try:
-            return numba.njit(bound, cache=True, **options)
-        except RuntimeError:  # no writable place for the cache
-            return numba.njit(bound, **options)
+        dispatcher = numba.njit(bound, **options)
+        if numba.config.DISABLE_JIT:  # then it is the Python function
+            return dispatcher
+        file = source.__code__.co_filename
+        short = f"{os.path.splitext(os.path.basename(file))[0]}.{bound.__qualname__.replace('<locals>.', '')}"
+        dispatcher._cache = KernelCache(short, file, self.stamp(), repr(sorted(options.items())))
+        dispatcher.compile = _timed(dispatcher, short)
+        return dispatcher
+
+    def stamp(self) -> str:
+        """A text that changes whenever the compiled code may: instructions, constants, and kernels that are called."""
+        code, scope = self.function.__code__, self.function.__globals__
+        constants = [c for c in code.co_consts if c != self.__doc__]
+        values = {name: scope[name] for name in code.co_names if isinstance(scope.get(name), int | float | str | tuple)}
+        called = [(kernel.stamp(), sorted(kernel.options.items())) for kernel in self._calls().values()]
+        names = code.co_names, code.co_varnames, self.function.__defaults__
+        return repr((code.co_code, constants, values, names, called))
+
+    def _calls(self) -> dict[str, Kernel]:
+        """The kernels that are named in the body, by name."""
+        found = {name: self.function.__globals__.get(name) for name in self.function.__code__.co_names}
+        return {name: value for name, value in found.items() if isinstance(value, Kernel)}
 
 
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Declare a Numba kernel.
 
-    Options go to ``numba.njit``, for instance ``parallel=True``; but for ``parallel_from``: how many entries its largest
-    argument must have for the parallel form to be used.
+    Parameters
+    ----------
+    function : callable
+        It may use numpy, `prange`, constants of its module, and other kernels.
+    **options
+        Options of ``numba.njit``, for instance ``parallel=True``; and ``parallel_from``: the number of entries that its
+        largest argument must have for the parallel form to be used.
+
+    Returns
+    -------
+    Kernel
+        To be called like the function, with positional arguments.
+
+    Examples
+    --------
+    >>> @kernel
+    ... def double(x):
+    ...     return 2 * x
+    >>> double(21)
+    42
     """
     if function is None:
         return lambda f: Kernel(f, **options)
     return Kernel(function, **options)
+
+
+def _timed(dispatcher: Any, name: str) -> Callable[[Any], Any]:
+    """The method `compile` of a dispatcher with its time measured and announced."""
+    compile_signature = dispatcher.compile
+
+    def compile_and_measure(signature: Any) -> Any:
+        missed, began = dispatcher.stats.cache_misses.copy(), time.perf_counter()
+        with measured():
+            entry = compile_signature(signature)
+        if dispatcher.stats.cache_misses != missed:
+            announce(name, time.perf_counter() - began)
+        return entry
+
+    return compile_and_measure

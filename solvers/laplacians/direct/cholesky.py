@@ -68,7 +68,7 @@ def factorise(pattern: Pattern, weight: np.ndarray, ground: np.ndarray) -> Facto
     return Factor(a, values, pivots)
 
 
-@kernel(fastmath=True)
+@kernel  # without fastmath: the order of operations would depend on whether the code is compiled or loaded from disk
 def _eliminate(matrix, m, n_columns):
     """Eliminate the first `n_columns` rows of an (m, m) matrix in place, four pivots at a time.
 

@@ -81,6 +81,7 @@ class Hierarchy:
         if depth == len(self.levels):
             return self.factor.solve(r.astype(np.float64)).astype(np.float32)
         graph, group = self.levels[depth], self.groups[depth]
+        r = r.astype(np.float32, copy=False)  # one type on all levels: each further one would be compiled too
         n_coarse = self.levels[depth + 1].n if depth + 1 < len(self.levels) else len(self.factor.pivots)
         z, coarse = smooth_and_restrict(graph, r, group, n_coarse)
         correct_and_smooth(graph, r, group, self._coarse_solution(depth + 1, coarse), z)

@@ -11,7 +11,7 @@ from ..core.jit import kernel, prange
 from .vectors import N_BLOCKS, PARALLEL_FROM
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NeighbourLists:
     """A weighted graph in which every edge is in the lists of both its ends; the lists are sorted.
 

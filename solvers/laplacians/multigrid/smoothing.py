@@ -22,7 +22,7 @@ def smooth_and_restrict(
     Parameters
     ----------
     graph : NeighbourLists
-    r : (n,) float
+    r : (n,) float32
     group : (n,) int32
         The group of each unknown; −1 if it has none.
     n_groups : int
@@ -58,7 +58,7 @@ def _smooth_and_restrict(start, neighbour, weight, inverse, r, group, z, coarse,
     for b in prange(n_blocks):
         lo, hi = b * block, min(n, (b + 1) * block)
         for i in range(lo, hi):
-            total = np.float32(r[i])
+            total = r[i]
             k, end = start[i], start[i + 1]
             while k < end and neighbour[k] < i:
                 if neighbour[k] >= lo:
@@ -97,7 +97,7 @@ def _correct_and_smooth(start, neighbour, weight, inverse, r, group, correction,
     for b in prange(n_blocks):
         lo, hi = b * block, min(n, (b + 1) * block)
         for i in range(hi - 1, lo - 1, -1):
-            total = np.float32(r[i])
+            total = r[i]
             for k in range(start[i], start[i + 1]):
                 j = neighbour[k]
                 total += weight[k] * (z[j] if lo <= j < hi else old[j])

@@ -1,0 +1,120 @@
+"""Caches of compiled kernels that are damaged, shared, full or cannot be written: the same result, or compiled again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .trial import Attack, Outcome, in_child
+
+_ONE = """
+import resource, signal, sys, hashlib
+if int(sys.argv[1]):
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))
+from quotientgraph import integrate, scenes
+scene = scenes.make("step", shape=(12, 14))
+result = integrate(scene.normals, scene.mask, scene.camera, "opencv", max_iterations=5)
+print(hashlib.sha256(result.depth.tobytes()).hexdigest())
+"""
+
+
+def _start(cache: Path, limit: int = 0) -> subprocess.Popen:
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(cache), "NUMBA_NUM_THREADS": "1"}
+    command = [sys.executable, "-P", "-c", _ONE, str(limit)]
+    return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def _verdict(process: subprocess.Popen, known: str) -> str | None:
+    out, err = process.communicate()
+    if process.returncode:
+        return f"exit code {process.returncode}: {' '.join(err.split())[-200:]}"
+    return None if out.strip() == known else "another result"
+
+
+def _damage(cache: Path, random: np.random.Generator) -> str:
+    """Damage one file of a cache; returns what was done."""
+    files = sorted(path for path in cache.rglob("*") if path.is_file())
+    path = files[random.integers(len(files))]
+    data = bytearray(path.read_bytes())
+    kind = random.integers(0, 5)
+    if kind == 0:
+        data = data[: random.integers(0, len(data) + 1)]
+    elif kind == 1:
+        data[random.integers(len(data))] ^= 1 << int(random.integers(8))
+    elif kind == 2:
+        data = bytearray(len(data))
+    elif kind == 3:
+        data = bytearray()
+    else:
+        at = int(random.integers(len(data)))
+        data[at : at + 64] = random.bytes(len(data[at : at + 64]))
+    path.write_bytes(data)
+    return f"{path.name[:60]}, damage of kind {kind}"
+
+
+def cases(report: Any, count: int, seed: int) -> None:
+    """Damage a cache and run, again and again; then other troubles with caches. Runs in a child."""
+    random = np.random.default_rng(seed)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        first = _start(folder / "good")
+        known, err = first.communicate()
+        known = known.strip()
+        if first.returncode:
+            raise RuntimeError(err[-300:])
+        for case in range(count):
+            shutil.rmtree(folder / "bad", ignore_errors=True)
+            shutil.copytree(folder / "good", folder / "bad")
+            report.begin(f"case {case}: {_damage(folder / 'bad', random)}")
+            report.end(_verdict(_start(folder / "bad"), known) or _verdict(_start(folder / "bad"), known))
+        report.begin("a cache on a full disk")
+        report.end(_verdict(_start(folder / "full", 2000), known))
+        report.begin("a cache that cannot be made")
+        (folder / "file").touch()
+        report.end(_verdict(_start(folder / "file" / "cache"), known))
+
+
+def together(report: Any, count: int, seed: int, n_processes: int = 4) -> None:
+    """Several processes that find an empty cache at the same time; runs in a child."""
+    known = ""
+    for case in range(count):
+        with tempfile.TemporaryDirectory() as name:
+            processes = [_start(Path(name)) for _ in range(n_processes)]
+            for i, process in enumerate(processes):
+                report.begin(f"round {case}, process {i}")
+                out, err = process.communicate()
+                known = known or out.strip()
+                failed = f"exit code {process.returncode}: {' '.join(err.split())[-200:]}"
+                report.end(failed if process.returncode else None if out.strip() == known else "another result")
+
+
+def _run(n_cases: int, seed: int, deadline: float) -> Outcome:
+    return in_child("kernel_caches:cases", {"count": n_cases, "seed": seed}, deadline)
+
+
+def _run_together(n_cases: int, seed: int, deadline: float) -> Outcome:
+    if time.monotonic() > deadline:
+        return Outcome()
+    return in_child("kernel_caches:together", {"count": n_cases, "seed": seed}, deadline)
+
+
+ATTACKS = [
+    Attack(
+        "damaged kernel caches", "A damaged, full or missing cache of kernels costs time and nothing else.", 40, _run
+    ),
+    Attack(
+        "shared kernel caches",
+        "Processes that fill one cache at the same time do not disturb each other.",
+        2,
+        _run_together,
+    ),
+]

@@ -1,0 +1,161 @@
+"""Odd normal maps with random options: a surface that is finite, or an error that says what is wrong."""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .trial import Attack, Outcome, in_child
+
+_BATCH = 500
+_METHODS = ("components",) * 6 + ("pixels", "logdepth", "logdepth-d", "bini", "poisson", "fft")
+
+
+def _odd_normals(random: np.random.Generator) -> np.ndarray:
+    height, width = (int(n) for n in random.integers(1, 18, 2))
+    shape = (height, width)
+    v, u = np.indices(shape)
+    kind = random.integers(0, 9)
+    n = np.zeros((*shape, 3))
+    n[..., 2] = 1
+    if kind == 1:
+        n = np.array([0, 0, 2]) + random.normal(size=(*shape, 3))
+    elif kind == 2:
+        n[..., :2] = random.normal(size=2)
+    elif kind == 3:  # a ball
+        n[..., 0], n[..., 1] = (u - width / 2) / (width + 1), (height / 2 - v) / (height + 1)
+    elif kind == 4:  # steps
+        n[..., 0] = np.where(u % 4 < 2, 0.7, -0.7)
+    elif kind == 5:  # seen edge on
+        n[..., 2] = 10.0 ** random.integers(-12, 0)
+        n[..., 0] = 1
+    elif kind == 6:
+        n = n * 10.0 ** random.integers(-8, 8)
+    elif kind == 7:
+        n = random.normal(size=(*shape, 3))
+    elif kind == 8:
+        n[..., :2] = 0.3 * np.stack([np.cos(u / 2), np.sin(v / 3)], axis=-1)
+    if random.random() < 0.4:
+        n[random.random(shape) < 0.2] = random.choice([np.nan, 0.0, np.inf, -1.0])
+    return n
+
+
+def _odd_camera(random: np.random.Generator, shape: tuple[int, int]) -> Any:
+    from ..geometry.camera import Orthographic, Pinhole, RayMap
+
+    kind = random.integers(0, 8)
+    if kind == 0:
+        return None
+    if kind == 1:
+        return Orthographic(10.0 ** random.integers(-6, 6))
+    if kind == 2:
+        return Pinhole.from_fov(float(random.uniform(1, 175)), shape)
+    if kind == 3:
+        return Pinhole(*(10.0 ** random.uniform(-1, 4, 2)), *random.uniform(-50, 50, 2))
+    if kind == 4:
+        return RayMap.fisheye(float(random.uniform(5, 360)), shape)
+    rays = Pinhole.from_fov(60, shape).rays(shape)
+    if kind == 5:  # mirrored
+        return RayMap(rays[:, ::-1] if random.random() < 0.5 else rays[::-1])
+    if kind == 6:
+        return RayMap(rays + random.normal(0, 0.05, rays.shape))
+    rays = rays * 10.0 ** random.integers(-200, 200)
+    rays[random.random(shape) < 0.3] = np.nan
+    return RayMap(rays)
+
+
+def _options(random: np.random.Generator, shape: tuple[int, int]) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        "frame": random.choice(["opengl", "opencv", "dsine", "directx"], p=[0.7, 0.1, 0.1, 0.1]),
+        "method": str(random.choice(_METHODS)),
+    }
+    choices: dict[str, list[Any]] = {
+        "angle": ["auto", None, 0.1, 3.5, 30.0, 179.0],
+        "connectivity": [4, 8],
+        "preset": ["best", "paper"],
+        "reweighting": ["soft", "hard", "none"],
+        "merge_every": [1, 2, 5],
+        "max_iterations": [1, 3, 20],
+        "energy_tol": [1e-12, 1e-3, 0.5],
+        "solver": ["auto", "direct", "scipy", "multigrid"],
+    }
+    for name, values in choices.items():
+        if random.random() < 0.35:
+            options[name] = values[random.integers(len(values))]
+    if random.random() < 0.1:
+        options["prior"] = random.uniform(0.5, 3, shape)
+    if random.random() < 0.1:
+        options["anchors"] = [
+            (int(random.integers(shape[1])), int(random.integers(shape[0])), float(random.uniform(0.1, 9)))
+        ]
+    options["frame"] = str(options["frame"])
+    options.setdefault("max_iterations", 30)
+    return options
+
+
+def _verdict(result: Any) -> str | None:
+    depth = result.depth
+    if np.isinf(depth).any():
+        return "the depth is infinite somewhere"
+    if not np.array_equal(np.isfinite(depth), result.graph.pixels.map.index >= 0):
+        return "the depth is not finite at valid pixels"
+    if result.graph.pixels.map.camera.central and (depth[np.isfinite(depth)] <= 0).any():
+        return "a depth of a central camera is not positive"
+    return None
+
+
+def cases(report: Any, start: int, count: int, seed: int) -> None:
+    """Integrate odd maps; runs in a child."""
+    import logging
+
+    import laplacians
+
+    from ..integration import integrate
+
+    logging.disable(logging.CRITICAL)
+    failures = laplacians.SolverError
+    for case in range(start, start + count):
+        random = np.random.default_rng([seed, case])
+        normals = _odd_normals(random)
+        shape = (normals.shape[0], normals.shape[1])
+        mask = random.random(shape) < random.choice([0.3, 0.8, 1.0]) if random.random() < 0.5 else None
+        options = _options(random, shape)
+        known = {key: value for key, value in options.items() if key not in ("prior",)}
+        report.begin(json.dumps({"case": case, "seed": seed, "shape": shape, **known}))
+        failure = None
+        try:
+            camera = _odd_camera(random, shape)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", RuntimeWarning)
+                failure = _verdict(integrate(normals, mask, camera, **options))
+        except (ValueError, failures) as error:
+            failure = None if str(error) else "an error without a text"
+        except TypeError as error:  # a peer does not know every setting
+            failure = None if "unexpected keyword" in str(error) else f"TypeError: {error}"
+        except BaseException as error:
+            failure = f"{type(error).__name__}: {error}"
+        report.end(failure)
+
+
+def _run(n_cases: int, seed: int, deadline: float) -> Outcome:
+    outcome, start = Outcome(), 0
+    while start < n_cases and time.monotonic() < deadline:
+        count = min(_BATCH, n_cases - start)
+        found = in_child("odd_maps:cases", {"start": start, "count": count, "seed": seed}, deadline)
+        outcome.merge(found)
+        start += max(found.tried, 1)
+    return outcome
+
+
+ATTACKS = [
+    Attack(
+        "odd maps and options",
+        "Any map with any options gives a finite surface, or an error that says why not.",
+        5_200,
+        _run,
+    )
+]

@@ -1,0 +1,193 @@
+"""Compiled kernels on disk: a cache that damage, full disks, read-only folders and concurrent processes cannot break.
+
+Numba's own cache trusts its files: a truncated one fails every later run, one with a flipped bit may crash the process, and
+two processes that compile at the same time can mix up their entries. Here every entry is a file of its own, named by a hash
+of everything it depends on and written in one step, and it begins with the checksum of the rest. An entry that does not
+match is deleted and compiled again.
+
+This module imports Numba, so it is imported when the first kernel is called.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import pickle
+import stat
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core import config
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+from .compiling import announce, note
+
+_SUFFIX = ".kernel"
+_TEMPORARY = "quotientgraph-kernels-"
+_STALE = 3600.0  # seconds after which an unfinished file cannot be in the making any more
+
+
+class KernelCache(NullCache):
+    """The cache of one kernel, with the interface that Numba's dispatchers expect.
+
+    Parameters
+    ----------
+    name : str
+        Names the kernel in file names and messages.
+    file : str
+        The source file of the kernel. If it does not exist, nothing is cached.
+    stamp : str
+        Changes whenever the source of the kernel, or of a kernel that it calls, does.
+    options : str
+        The options that the kernel is compiled with.
+    """
+
+    def __init__(self, name: str, file: str, stamp: str, options: str) -> None:
+        self.name, self.options = name, options
+        self.prefix = f"{name}.py{sys.version_info[0]}{sys.version_info[1]}-"
+        self.stamped = f"{self.prefix}{_digest(stamp)[:12]}-"
+        self.folders = _folders(file) if os.path.exists(file) else []
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled code for a signature, or None if it has to be compiled."""
+        target_context.refresh()
+        name = self._file_name(sig, target_context.codegen())
+        for folder in self.folders:
+            path = folder / name
+            try:
+                _refuse_strangers(folder)
+                content = path.read_bytes()
+            except OSError:
+                continue
+            try:
+                if hashlib.sha256(content[32:]).digest() != content[:32]:
+                    raise ValueError("its checksum is wrong")
+                return CompileResult._rebuild(target_context, *pickle.loads(content[32:]))
+            except Exception as error:  # whatever it is, compiling again is the remedy
+                note("damaged", f"the cached kernel {path} was damaged ({error}) and is compiled again")
+                _remove(path)
+        announce(self.name, None)
+        return None
+
+    def save_overload(self, sig: Any, cres: Any) -> None:
+        """Keep compiled code in the first folder that takes it."""
+        if not self.folders or cres.lifted or cres.library.has_dynamic_globals:  # the latter hold addresses
+            return
+        payload = dumps(cres._reduce())
+        content, problem = hashlib.sha256(payload).digest() + payload, None
+        for folder in self.folders:
+            try:
+                self._write(folder, self._file_name(sig, cres.codegen), content)
+            except OSError as error:
+                problem = problem or f"{folder}: {error.strerror or error}"
+                continue
+            if problem:
+                note("moved", f"compiled kernels cannot be kept in {problem}; they are kept in {folder} instead")
+            return
+        note(
+            "unwritable",
+            f"compiled kernels cannot be kept in {problem}; every process compiles them again. "
+            "Set NUMBA_CACHE_DIR to a folder that can be written and has room",
+        )
+
+    def _file_name(self, sig: Any, codegen: Any) -> str:
+        key = repr((numba.__version__, str(sig), codegen.magic_tuple(), self.options, _configuration()))
+        return f"{self.stamped}{_digest(key)[:16]}{_SUFFIX}"
+
+    def _write(self, folder: Path, name: str, content: bytes) -> None:
+        """Write a file in one step, and remove what earlier versions and killed processes have left."""
+        _make(folder)
+        for other in folder.glob(f"{self.prefix}*"):
+            if other.name.endswith(_SUFFIX):
+                outdated = not other.name.startswith(self.stamped)
+            else:
+                outdated = time.time() - other.stat().st_mtime > _STALE
+            if outdated:
+                _remove(other)
+        unfinished = folder / f"{name}.{os.getpid()}.unfinished"
+        try:
+            unfinished.write_bytes(content)
+            os.replace(unfinished, folder / name)
+        except OSError:
+            _remove(unfinished)
+            raise
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _configuration() -> tuple[Any, ...]:
+    """What the environment tells Numba about compilation."""
+    names = (
+        "BOUNDSCHECK",
+        "OPT",
+        "LOOP_VECTORIZE",
+        "SLP_VECTORIZE",
+        "DISABLE_JIT",
+        "DEBUGINFO_DEFAULT",
+        "FULL_TRACEBACKS",
+    )
+    return tuple(str(getattr(config, name, None)) for name in names)
+
+
+def _folders(file: str) -> list[Path]:
+    """Where to look for compiled kernels and to keep them: what the user says, else beside the source, else at home.
+
+    The last resort is a folder of the user in the directory for temporary files.
+    """
+    source = Path(file).resolve().parent
+    own = f"{source.name}_{_digest(str(source))[:16]}"
+    temporary = Path(tempfile.gettempdir()) / f"{_TEMPORARY}{_user()}" / own
+    if config.CACHE_DIR:
+        return [Path(config.CACHE_DIR) / own, temporary]
+    home = Path(os.path.expanduser(_home()))
+    return [
+        source / "__pycache__",
+        *([home / "quotientgraph" / "kernels" / own] if home.is_absolute() else []),
+        temporary,
+    ]
+
+
+def _home() -> str:
+    """The folder in which programs of this user keep what can be made again; "~" may have no meaning."""
+    if sys.platform == "win32":
+        return os.environ.get("LOCALAPPDATA") or os.path.join("~", "AppData", "Local")
+    if sys.platform == "darwin":
+        return os.path.join("~", "Library", "Caches")
+    return os.environ.get("XDG_CACHE_HOME") or os.path.join("~", ".cache")
+
+
+def _user() -> str:
+    return str(os.getuid()) if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
+
+
+def _make(folder: Path) -> None:
+    if folder.parent.name.startswith(_TEMPORARY):
+        folder.parent.mkdir(mode=0o700, exist_ok=True)
+    _refuse_strangers(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def _refuse_strangers(folder: Path) -> None:
+    """Raise an OSError for a folder among temporary files, where anybody may write, that is not this user's alone.
+
+    What is loaded from the cache is executed.
+    """
+    if folder.parent.name.startswith(_TEMPORARY) and hasattr(os, "getuid"):
+        found = folder.parent.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
+            raise PermissionError(errno.EPERM, "others can write there")
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()
