@@ -64,7 +64,7 @@ def test_a_prior_may_have_holes_and_an_offset(spheres, offset):
     prior = 3.7 * (spheres.depth * noise + offset * np.nanmedian(spheres.depth))
     prior[::2] = np.nan
     result = solved(spheres, prior=prior)
-    assert relative_error(result.depth, spheres.depth) < 0.002
+    assert relative_error(result.depth, spheres.depth) < 0.003
     assert np.nanmedian(result.depth / spheres.depth) == pytest.approx(3.7, rel=0.02)
 
 
@@ -240,7 +240,7 @@ def goblet(data_dir):
 
 
 @pytest.mark.parametrize(
-    ("factor", "offset", "limit"), [(1.0, 0, 0.3), (3.7, 0, 0.3), (0.4, 300, 0.6), (1.0, -300, 1.0)]
+    ("factor", "offset", "limit"), [(1.0, 0, 0.5), (3.7, 0, 0.5), (0.4, 300, 0.6), (1.0, -300, 1.0)]
 )
 def test_goblet_with_a_prior(goblet, factor, offset, limit):
     """A dense prior with 1 % noise, of a wrong scale and with an offset in mm, joins its two surfaces."""

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Constants:
-    """Chosen on three real views (a living room, a bathroom, a car) and the tune seeds of the random scenes.
+    """Chosen on three real views: a living room, a bathroom and a car.
+
+    `adopted` and `expelled` were chosen on the DiLiGenT objects buddha, cat and goblet.
 
     Errors are relative for central cameras, and parts of the range of the prior for orthographic ones.
     """
@@ -29,10 +31,10 @@ class Constants:
     fit: float = 0.5  # pixels of gap up to which components of a given reconstruction touch
     reliable: float = 0.01  # mean deviation from the prior up to which a given reconstruction is used at all
     vague: float = 0.002  # deviation above which the place of a component is too uncertain to be compared
-    adopted: float = 2.5  # deviations up to which the prior does not object to two components that touch in it
+    adopted: float = 2.75  # deviations up to which the prior does not object to two components that touch in it
     known: float = 0.015  # deviation up to which a group has a place of its own
     blur: float = 4.0  # pixels by which the prior is taken to be blurred
-    expelled: float = 3.0  # deviations beyond which a component leaves its group
+    expelled: float = 4.5  # deviations beyond which a component leaves its group
     outlier: float = 3.0  # deviations beyond which a cell counts for less
     rounds: tuple[float, ...] = (6.0, 5.0, 4.0, 3.0)  # log-odds above which pairs are joined
     lost: tuple[float, ...] = (2.0, 1.0, 0.0, -4.0)  # and those for groups of which the prior says nothing at all

@@ -30,7 +30,7 @@ from .prior_joining import run
 from .prior_kinds import KINDS, Reading
 from .prior_placement import Placing
 
-# Chosen on three real views (a living room, a bathroom, a car) and the tune seeds of the random scenes.
+# Chosen on three real views: a living room, a bathroom and a car.
 _LEAST_NOISE = 2e-3  # relative; less is not believed of any prior
 _FACE_ERROR = 0.01  # relative difference of two parallel faces that errors of the prior may make
 _FACE_SURE = 3.0  # deviations by which two faces must differ

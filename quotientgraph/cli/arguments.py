@@ -12,6 +12,7 @@ FRAMES = ("auto", "opengl", "opencv", "dsine", "directx")
 METHODS = ("components", "pixels", "logdepth", "logdepth-d", "bini", "poisson", "fft")
 SOLVERS = ("auto", "direct", "scipy", "numba", "pyamg", "multigrid", "cupy")
 CAMERA = ("camera", "fov", "orthographic", "rays", "fisheye")
+ABOUT_PRIOR = ("prior_weight", "prior_kind")  # settings
 
 
 def add_input_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,14 +72,14 @@ def add_method_arguments(parser: argparse.ArgumentParser) -> None:
     suggest(preset, PRESETS)
     group.add_argument("--connectivity", type=int, choices=(4, 8), help="neighbours of a pixel (8)")
     for name, field in FIELDS.items():
-        if not name.startswith("prior_"):
+        if name not in ABOUT_PRIOR:
             _add_setting(group, name, field)
     group = parser.add_argument_group("absolute depth")
     group.add_argument(
         "--depth-prior", metavar="FILE", help="coarse depth of any scale, which decides what normals leave open"
     )
-    _add_setting(group, "prior_weight", FIELDS["prior_weight"])
-    _add_setting(group, "prior_kind", FIELDS["prior_kind"])
+    for name in ABOUT_PRIOR:
+        _add_setting(group, name, FIELDS[name])
     group.add_argument("--prior-confidence", metavar="FILE", help="image of how sure it is of each pixel, 0 to 1")
     group.add_argument(
         "--anchor",
