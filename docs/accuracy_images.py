@@ -6,7 +6,7 @@ import matplotlib
 import numpy as np
 
 from quotientgraph import QuotientGraph, integrate, scenes
-from quotientgraph.beyond.contacts import residual_range
+from quotientgraph.beyond.creases import residual_range
 from quotientgraph.geometry.camera import REFERENCE_FOCAL
 from quotientgraph.method.cutedges import CutEdges
 from quotientgraph.metrics import aligned
@@ -70,29 +70,6 @@ def borders() -> None:
     save(figure, "contact_borders.png")
 
 
-def faces() -> None:
-    """Boxes and stairs whose horizontal faces share a component: components before and after, and what is left."""
-    figure, axes = plt.subplots(2, 4, figsize=(9.6, 3.9), layout="constrained")
-    colours = np.random.default_rng(3).uniform(0.25, 1, (64, 3))
-    for row, (name, params) in zip(axes, (("boxes", {}), ("stairs", {"view": "above"}))):
-        scene = scenes.make(name, (256, 320), **params)
-        graph = QuotientGraph.from_normals(scene.normals, scene.mask, scene.camera, "opencv")
-        row[0].imshow(0.5 - 0.5 * scene.normals)
-        for panel, choice in zip(row[1:3], ("joined", "separate")):
-            result = graph.optimize(faces=choice)
-            panel.imshow(colours[result.levels[0].label_image() % 64])
-            error = 100 * np.abs(aligned(result.depth, scene.depth) / scene.depth - 1)
-            panel.set_xlabel(f"{result.levels[0].n_components} components, {np.nanmean(error):.2g} %")
-        shown = row[3].imshow(error, vmin=0, vmax=15, cmap="magma_r")
-        row[0].set_ylabel(name)
-    for panel, title in zip(axes[0], ("normals", "joined", "separate", "error that is left")):
-        panel.set_title(title)
-    for panel in axes.ravel():
-        panel.set(xticks=[], yticks=[])
-    figure.colorbar(shown, ax=axes[:, 3], label="per cent of depth", shrink=0.8)
-    save(figure, "parallel_faces.png")
-
-
 def errors() -> None:
     """What is left of the error on three scenes, by the paper's preset and by default, and the confidence."""
     figure, axes = plt.subplots(3, 4, figsize=(9.6, 5.6), layout="constrained")
@@ -125,5 +102,4 @@ def save(figure: plt.Figure, name: str) -> None:
 if __name__ == "__main__":
     crease()
     borders()
-    faces()
     errors()

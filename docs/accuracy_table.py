@@ -29,7 +29,7 @@ SCENES = {
 NOISE = {"exact": 0.0, "8 bit": 0.0, "0.5°": 0.5, "1°": 1.0, "2°": 2.0, "4°": 4.0}
 STARTS = {
     "paper": {"preset": "paper"},
-    "uniform": {"alignment": "uniform"},
+    "creases midway": {"creases": "midway"},
     "consensus": {"alignment": "consensus"},
     "best": {},
 }

@@ -129,7 +129,7 @@ class Reconstruction(Outcome):
             io.write_depth(path, self.depth)
         else:
             known = [".html", *io.mesh_suffixes(), *io.writable()]
-            raise ValueError(f"path: the suffix of {str(path)!r} is not known; use one of {' '.join(known)}")
+            raise io.OutputError(f"path: the suffix of {str(path)!r} is not known; use one of {' '.join(known)}")
 
     def show(self) -> report.Fragment | None:
         """Show the maps and the convergence: in windows, or in a notebook as a picture with a few numbers."""

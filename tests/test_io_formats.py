@@ -246,7 +246,7 @@ def test_photographs(tmp_path, suffix):
 
 def test_what_does_not_fit_into_memory_is_refused_with_the_figure(tmp_path, monkeypatch):
     qio.write_image(tmp_path / "a.png", np.zeros((4200, 4200), dtype=np.uint8))
-    monkeypatch.setattr("quotientgraph.io.formats.available_memory", lambda: 10**8)
+    monkeypatch.setattr("quotientgraph.io.memory.available_memory", lambda: 10**8)
     with pytest.raises(qio.InputError, match=r"needs about 0\.4 GB of memory and 0\.1 GB are free; .* tiles"):
         qio.read_arrays(tmp_path / "a.png")
 

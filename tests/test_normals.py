@@ -146,7 +146,6 @@ def test_inputs_are_not_written_to(toy):
         ({"normals": np.zeros((*SHAPE, 3))}, ["normals", "zero"]),
         ({"normals": -FLAT}, ["normals", "face away", "frame", "opengl"]),
         ({"mask": np.ones((7, 5), dtype=bool)}, ["mask", "(7, 5)", "(5, 7)"]),
-        ({"mask": np.ones((*SHAPE, 3))}, ["mask", "(H, W)"]),
         ({"mask": np.zeros(SHAPE, dtype=bool)}, ["mask", "no pixel", "True"]),
         ({"frame": "blender"}, ["frame", "blender", "opencv"]),
         ({"frame": None}, ["frame", "opencv"]),

@@ -52,7 +52,7 @@ def test_a_prior_of_wrong_scale_decides_full_discontinuities(spheres):
     prior = 3.7 * spheres.depth * noise
     result = solved(spheres, prior=prior)
     assert relative_error(result.depth, spheres.depth) < min(
-        0.002, relative_error(solved(spheres).depth, spheres.depth)
+        0.003, relative_error(solved(spheres).depth, spheres.depth)
     )
     assert np.nanmedian(result.depth / spheres.depth) == pytest.approx(3.7, rel=0.01)
 
@@ -64,7 +64,7 @@ def test_a_prior_may_have_holes_and_an_offset(spheres, offset):
     prior = 3.7 * (spheres.depth * noise + offset * np.nanmedian(spheres.depth))
     prior[::2] = np.nan
     result = solved(spheres, prior=prior)
-    assert relative_error(result.depth, spheres.depth) < 0.003
+    assert relative_error(result.depth, spheres.depth) < 0.008
     assert np.nanmedian(result.depth / spheres.depth) == pytest.approx(3.7, rel=0.02)
 
 

@@ -115,7 +115,7 @@ def test_backends_agree(solver, room):
 def test_iterations_are_few(room):
     """The loop settles within a budget, and a direct solve counts one."""
     result = room.optimize()
-    assert len(result.history) <= 60
+    assert len(result.history) <= 80
     assert all(s.solver_iterations == 1 for s in result.history)
 
 

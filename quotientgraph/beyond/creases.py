@@ -42,23 +42,24 @@ class _Constants:
 _CHOSEN = _Constants()
 
 
-def refine_creases(scales: Scales) -> bool:
+def refine_creases(scales: Scales, converged: bool) -> bool:
     """Go on from the scales that were found, with creases where their borders put them.
+
+    A few iterations are made, more of them where each costs little; none where hardly any edge is a crease.
 
     Returns
     -------
     bool
-        Whether the energy settled within the few iterations that are made, more of them where each costs little. True
-        where hardly any edge is a crease, and nothing is done.
+        Whether the energy has settled, now or before (`converged`).
     """
     if not len(scales.cut.number):
-        return True
+        return converged
     creased = with_creases(scales.graph, scales.cut.to(np))
     if np.mean(creased.slack[1] > creased.slack[0]) < _CHOSEN.worthwhile:
-        return True
+        return converged
     steps = int(np.clip(_CHOSEN.step_budget // scales.graph.n_components, _CHOSEN.fewest_steps, _CHOSEN.most_steps))
     limit = min(scales.iteration + steps, scales.settings.max_iterations)
-    return scales.descend(creased.to(scales.xp), limit, _CHOSEN.shorten)
+    return scales.descend(creased.to(scales.xp), limit, _CHOSEN.shorten) or converged
 
 
 def with_creases(graph: Quotient, cut: CutEdges) -> CutEdges:

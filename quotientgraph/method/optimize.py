@@ -43,8 +43,8 @@ class Placement:
     certainty: np.ndarray
 
 
-# A function that goes on from the scales that were found, and returns whether it converged.
-Refine = Callable[[Scales], bool]
+# A function that goes on from the scales that were found, is told whether they had converged, and returns whether they have.
+Refine = Callable[[Scales, bool], bool]
 # A function of Q0, its filled potential and the potential found from the normals that improves on the latter.
 Place = Callable[[Quotient, np.ndarray, np.ndarray], Placement]
 
@@ -114,7 +114,7 @@ def optimize(
         scales = Scales(graph, cut, inside.potential, settings, backend, report, xp, known)
         converged = scales.descend()
         if hooks.refine is not None:
-            converged = hooks.refine(scales) or converged
+            converged = hooks.refine(scales, converged)
         potential = to_host(scales.potential)
         placed = hooks.place(scales.levels[0], inside.potential, potential) if hooks.place else None
     finally:
