@@ -93,6 +93,9 @@ def remove_litter(target: Path) -> None:
 
 
 def _remove_if_abandoned(folder: Path) -> None:
+    """Remove a staging folder whose process is gone: nobody holds its lock."""
+    from ..io.atomic import lock_file
+
     if folder.suffix == _NEW:
         with contextlib.suppress(OSError):
             if time.time() - folder.stat().st_mtime > _FORGOTTEN:
@@ -101,7 +104,7 @@ def _remove_if_abandoned(folder: Path) -> None:
     with contextlib.suppress(OSError):
         lock = os.open(folder, os.O_RDONLY)
         try:
-            if _lock(lock):
+            if lock_file(lock):
                 shutil.rmtree(folder, ignore_errors=True)
         finally:
             os.close(lock)
@@ -109,27 +112,19 @@ def _remove_if_abandoned(folder: Path) -> None:
 
 def _locked(staging: Path) -> int:
     """Make the folder and lock it. It gets its name when it is locked, so that nobody takes it for litter."""
+    from ..io.atomic import lock_file
+
     new = staging.with_suffix(_NEW)
     try:
         new.mkdir()
         lock = os.open(new, os.O_RDONLY)
-        _lock(lock)
+        lock_file(lock)
         os.rename(new, staging)
     except BaseException:
         with contextlib.suppress(OSError):
             new.rmdir()
         raise
     return lock
-
-
-def _lock(descriptor: int) -> bool:
-    try:
-        import fcntl
-
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (ImportError, OSError):
-        return False
-    return True
 
 
 def _publish(staging: Path, target: Path, is_ours: Callable[[Path], bool]) -> None:
@@ -218,6 +213,8 @@ def _replace_one_by_one(staging: Path, target: Path, new: list[str], stale: list
 
 def _recover(target: Path) -> None:
     """Undo what a killed process left half done in this folder."""
+    from ..io.atomic import lock_file
+
     journal = target / _JOURNAL
     try:
         facts = json.loads(journal.read_text(encoding="utf-8"))
@@ -234,7 +231,7 @@ def _recover(target: Path) -> None:
     with contextlib.suppress(OSError):
         lock = os.open(staging, os.O_RDONLY)
         try:
-            if not _lock(lock):
+            if not lock_file(lock):
                 return  # its process is at work
         finally:
             os.close(lock)

@@ -46,7 +46,7 @@ def atomic(path: Path | str) -> Iterator[Path]:
     try:
         # The file is made here and not by the encoder, so that missing rights show before the work begins.
         lock = os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
-        _lock(lock)
+        lock_file(lock)
         yield part
         os.replace(part, target)
     except OutputError:
@@ -69,7 +69,7 @@ def _is_planted(path: Path) -> bool:
     return False
 
 
-def _lock(descriptor: int) -> bool:
+def lock_file(descriptor: int) -> bool:
     """Lock an open file for as long as this process lives; False if another one holds it, or where there are no locks."""
     try:
         import fcntl
@@ -92,7 +92,7 @@ def _remove_litter(folder: Path) -> None:
                     lock = os.open(folder / name, os.O_RDWR)
                     try:
                         # A living process locks its file right after making it; an empty one may be a moment old.
-                        if os.fstat(lock).st_size and _lock(lock):
+                        if os.fstat(lock).st_size and lock_file(lock):
                             (folder / name).unlink()
                     finally:
                         os.close(lock)
