@@ -34,6 +34,11 @@ from quotientgraph.cli import main
 from quotientgraph.integration import METHODS, Method
 
 SHARED = Path(os.environ.get("QUOTIENTGRAPH_DATA", Path(__file__).parents[2] / "shared" / "data"))
+# The command line of the smallest run there is.
+SMALLEST = [
+    sys.executable,
+    *["-m", "quotientgraph", "bench", "scene:plane?shape=8x9", "--methods", "fft", "--out", "out"],
+]
 needs_data = pytest.mark.usefixtures("data_dir")
 
 
@@ -245,37 +250,15 @@ def test_missing_matplotlib_is_noticed_before_measuring(tmp_path, capsys, monkey
 
 
 def test_no_progress_bar_in_a_pipe(tmp_path):
-    command = [
-        sys.executable,
-        "-m",
-        "quotientgraph",
-        "bench",
-        "scene:plane?shape=8x9",
-        "--methods",
-        "fft",
-        "--out",
-        "out",
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    done = subprocess.run(SMALLEST, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0
     assert done.stderr == ""
 
 
 def test_tables_on_a_terminal_without_unicode(tmp_path):
     """Rules, degrees and signs of a table have a form in ASCII."""
-    command = [
-        sys.executable,
-        "-m",
-        "quotientgraph",
-        "bench",
-        "scene:plane?shape=8x9",
-        "--methods",
-        "fft",
-        "--out",
-        "out",
-    ]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    done = subprocess.run(command, capture_output=True, cwd=tmp_path, env=environment)
+    done = subprocess.run(SMALLEST, capture_output=True, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr
     assert b"\\u" not in done.stdout
     assert b"----" in done.stdout

@@ -53,12 +53,6 @@ class Camera:
         x, y = self.slopes(depth.shape)
         return np.stack([x * depth, y * depth, depth], axis=-1)
 
-    def locate(self, position: np.ndarray, depth: np.ndarray, shape: Shape) -> np.ndarray:
-        """(n, 3) points at some depths, for pixels given by their place in the flattened image."""
-        v, u = np.divmod(position, shape[1])
-        x, y = self.slopes(shape)
-        return np.stack([x[v, u] * depth, y[v, u] * depth, depth], axis=-1)
-
 
 @dataclass(frozen=True)
 class Pinhole(Camera):
@@ -226,10 +220,6 @@ class Orthographic(Camera):
         v, u = np.indices(depth.shape, dtype=np.float64) * self.pixel_size
         blank = np.where(np.isfinite(depth), 0.0, np.nan)
         return np.stack([u + blank, v + blank, depth], axis=-1)
-
-    def locate(self, position: np.ndarray, depth: np.ndarray, shape: Shape) -> np.ndarray:
-        v, u = np.divmod(position, shape[1])
-        return np.stack([u * self.pixel_size, v * self.pixel_size, depth], axis=-1)
 
 
 def as_camera(camera: Camera | ArrayLike | None) -> Camera:
