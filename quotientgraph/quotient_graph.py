@@ -13,11 +13,13 @@ from numpy.typing import ArrayLike
 from laplacians import working_clock
 
 from . import io
+from .beyond.absorbing import absorbed, has_faces
 from .beyond.anchors import Anchors
 from .beyond.automatic_angle import suitable_angle
 from .beyond.creases import refine_creases
 from .beyond.doubts import judged
 from .beyond.hidden_jumps import hidden_jumps
+from .beyond.joining import joined
 from .beyond.priors import Prior
 from .geometry.camera import Camera, as_camera
 from .geometry.jumps import Continuity, planar
@@ -150,6 +152,7 @@ class QuotientGraph(Quotient):
         fill_solver: Any = "auto",
         filling: str | None = None,
         creases: str | None = None,
+        joining: str | None = None,
         preset: str | None = None,
         prior: ArrayLike | None = None,
         prior_weight: float = 1.0,
@@ -184,9 +187,13 @@ class QuotientGraph(Quotient):
         creases : "anywhere" or "midway", optional
             Where two components meet between two pixels: anywhere, with the edges of a border deciding together, or
             midway. It is midway when components are merged and where anchors are given.
+        joining : "certain" or "none", optional
+            Whether, in scenes that have flat faces, components are placed against each other by the borders that are most
+            certainly contacts, before the descent places the rest. Not used when components are merged, nor with anchors
+            or a prior.
         preset : "best" or "paper", optional
-            Stands for what is not given: "best" is contracted, anywhere and natural; "paper" is the published
-            method: induced, midway and absolute. By default the preset that the graph was made with. If that
+            Stands for what is not given: "best" is contracted, anywhere, certain and natural; "paper" is the
+            published method: induced, midway, none and absolute. By default the preset that the graph was made with. If that
             was another one and chose the angle, the components are formed anew with the angle of this one.
         prior : (H, W) array, optional
             Coarse depth, NaN where unknown, of any scale and offset, dense or sparse, with noise, outliers, blurred
@@ -223,6 +230,7 @@ class QuotientGraph(Quotient):
             fill_solver=fill_solver,
             filling=filling,
             creases=creases,
+            joining=joining,
             prior_weight=prior_weight,
             prior_kind=prior_kind,
         )
@@ -272,7 +280,10 @@ def _resolved(angle: Any, pixels: PixelGraph) -> float | None:
 def _hooks(graph: Quotient, settings: Settings, known: Anchors | None = None, place: Prior | None = None) -> Hooks:
     """The additions to the published method that the settings ask for and the graph allows."""
     whole = settings.merge_every is None and graph.jump.ndim == 1 and known is None
+    joins = whole and place is None and settings.joining == "certain" and has_faces(graph)
     return Hooks(
+        absorb=absorbed if joins else None,
+        join=joined if joins else None,
         leave_out=hidden_jumps if settings.filling == "contracted" else None,
         refine=refine_creases if whole and settings.creases == "anywhere" else None,
         known=known,

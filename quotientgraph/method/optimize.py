@@ -1,7 +1,8 @@
 """The method from start to end: fill the components, find their relative scales, say how it went.
 
 With no hooks this is the published method. What goes beyond it plugs in at the hooks, in the order in which they are called:
-edges to leave out of the filling, pixels of known depth, refining the scales, and placing the surfaces by a depth prior.
+absorbing crumbs, edges to leave out of the filling, joining components, pixels of known depth, refining the scales, and
+placing the surfaces by a depth prior.
 The additions themselves live in `quotientgraph.beyond`.
 """
 
@@ -43,6 +44,10 @@ class Placement:
     certainty: np.ndarray
 
 
+# A function of Q0 that gives the coarser graph to fill.
+Absorb = Callable[[Quotient], Quotient]
+# A function of a graph and its filled potential that contracts components and moves them against each other.
+Join = Callable[[Quotient, np.ndarray], tuple[Quotient, np.ndarray]]
 # A function that goes on from the scales that were found, is told whether they had converged, and returns whether they have.
 Refine = Callable[[Scales, bool], bool]
 # A function of Q0, its filled potential and the potential found from the normals that improves on the latter.
@@ -62,8 +67,12 @@ class Hooks:
 
     Attributes
     ----------
+    absorb : callable
+        Contracts crumbs before the filling.
     leave_out : callable
         Edges inside components that do not count in the filling.
+    join : callable
+        Contracts components after the filling, at their places against each other.
     refine : callable
         Goes on from the scales that were found.
     known : KnownDepth
@@ -72,7 +81,9 @@ class Hooks:
         Improves the result by a depth prior.
     """
 
+    absorb: Absorb | None = None
     leave_out: LeaveOut | None = None
+    join: Join | None = None
     refine: Refine | None = None
     known: KnownDepth | None = None
     place: Place | None = None
@@ -108,10 +119,12 @@ def optimize(
     try:
         began = laplacians.working_clock()
         known = hooks.known
-        inside = fill(graph, fill_backend, hooks.leave_out)
+        whole = graph if hooks.absorb is None else hooks.absorb(graph)
+        inside = fill(whole, fill_backend, hooks.leave_out)
         filled = laplacians.working_clock()
-        cut = CutEdges.from_graph(graph, inside.potential, scale)
-        scales = Scales(graph, cut, inside.potential, settings, backend, report, xp, known)
+        start, potential = (whole, inside.potential) if hooks.join is None else hooks.join(whole, inside.potential)
+        cut = CutEdges.from_graph(start, potential, scale)
+        scales = Scales(start, cut, potential, settings, backend, report, xp, known)
         converged = scales.descend()
         if hooks.refine is not None:
             converged = hooks.refine(scales, converged)
@@ -125,7 +138,7 @@ def optimize(
         potential = centred_pieces(potential, graph)
     else:
         potential = known.settle(potential, graph.pixels.pieces)
-    levels = scales.levels if placed is None else placed.levels
+    levels = _distinct([graph, whole, *scales.levels]) if placed is None else placed.levels
     return Outcome(
         graph=levels[-1],
         potential=potential,
@@ -137,6 +150,11 @@ def optimize(
         device="cpu" if xp is np else "cuda",
         certainty=None if placed is None else placed.certainty,
     )
+
+
+def _distinct(levels: list[Quotient]) -> list[Quotient]:
+    """The levels without those that repeat the one before."""
+    return [level for k, level in enumerate(levels) if k == 0 or level is not levels[k - 1]]
 
 
 def backend_of(solver: Any, argument: str) -> Any:
