@@ -27,34 +27,34 @@ from .border_facts import PieceFacts
 class _Contact:
     """Log-odds of contact per unit of each cue, fitted on 72 random scenes of the division "tune" and three real views."""
 
-    drift: float = -0.184759
-    drift_squared: float = -1.563913
-    length: float = 0.058664
-    wide: float = -0.080797
-    narrow: float = 0.351669
-    ridge: float = 2.192315
-    one_leans_in: float = 0.380979
-    leans_out: float = -1.051750
-    leans_far_out: float = -2.151782
-    both_lean_out: float = 1.333138
-    valley: float = -0.196445
-    limb: float = -1.022905
-    smooth: float = 5.885764
-    blunt: float = 1.189190
-    scatter: float = 0.196481
-    small: float = 1.243849
-    short: float = -0.410458
-    always: float = -0.062919
+    drift: float = -0.2625
+    drift_squared: float = -0.4302
+    length: float = 0.5541
+    wide: float = -0.2068
+    narrow: float = 0.5387
+    ridge: float = 2.7850
+    one_leans_in: float = 0.8151
+    leans_out: float = -0.5412
+    leans_far_out: float = -3.9423
+    both_lean_out: float = 1.4596
+    valley: float = 0.4946
+    limb: float = -1.2242
+    smooth: float = 3.6147
+    blunt: float = 0.3238
+    scatter: float = -0.2227
+    small: float = 0.3908
+    short: float = -0.0823
+    always: float = -2.4168
 
 
 @dataclass(frozen=True)
 class _Front:
     """Log-odds that the left side is in front, fitted on the same scenes as `_Contact`."""
 
-    lean: float = 2.792164
-    limb: float = -0.676413
-    size: float = 1.263860
-    enclosed: float = -1.245922
+    lean: float = 3.0297
+    limb: float = -0.3603
+    size: float = 1.0881
+    enclosed: float = -0.6224
 
 
 _CONTACT, _FRONT = _Contact(), _Front()

@@ -88,18 +88,20 @@ class PieceFacts:
         _fit_lines(borders.row, borders.column, borders.down, borders.along, start, line, crossing)
         inside = np.flatnonzero((borders.left >= 0) & (borders.right >= 0))
         a, b = borders.left[inside], borders.right[inside]
-        focal = np.broadcast_to(pixels.map.focal, pixels.n_pixels)[a]
         bounds = interval(pixels.map, a, b)
         # The crease crosses each side where the smoothed piece does, between the two extremes that the pixels allow.
         at_left, at_right = crease_jump(pixels.map, a, b, 0.0), crease_jump(pixels.map, a, b, 1.0)
         at = crossing[inside]
         jump = np.clip(at_left + at * (at_right - at_left), bounds[0], bounds[1])
-        offset = (jump - potential[a] + potential[b]) * focal
         piece = borders.piece[inside]
         count = np.maximum(np.bincount(piece, minlength=borders.n_pieces), 1)
 
         def mean(values: np.ndarray) -> np.ndarray:
             return np.bincount(piece, values, borders.n_pieces) / count
+
+        # One focal length for a whole piece: the sides of a contact agree in the potential, not in pixels.
+        focal = mean(np.broadcast_to(pixels.map.focal, pixels.n_pixels)[a])
+        offset = (jump - potential[a] + potential[b]) * focal[piece]
 
         position = (borders.row[inside] - line[piece, 0]) * line[piece, 2]
         position += (borders.column[inside] - line[piece, 1]) * line[piece, 3]
@@ -112,8 +114,8 @@ class PieceFacts:
         n = np.diff(start).astype(np.float64)
         return cls(
             left, right, n, line[:, 5] - line[:, 4] + 1, line[:, 0], line[:, 1], line[:, 2], line[:, 3], line[:, 4],
-            line[:, 5], line[:, 6:9], slope * (line[:, 5] - line[:, 4]), scatter, median / np.maximum(mean(focal), 1e-9),
-            mean((bounds[1] - bounds[0]) * focal), lean[0], lean[1], facing[0], facing[1], angle,
+            line[:, 5], line[:, 6:9], slope * (line[:, 5] - line[:, 4]), scatter, median / np.maximum(focal, 1e-9),
+            mean(bounds[1] - bounds[0]) * focal, lean[0], lean[1], facing[0], facing[1], angle,
         )  # fmt: skip
 
 

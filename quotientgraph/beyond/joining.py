@@ -6,7 +6,9 @@ whose best offset leads by most over every other is joined there, and becomes on
 more. Large faces with long borders come first, things that stand on them next, crumbs last. What cannot be decided this way
 stays apart and is left to the reweighted descent of the published method.
 
-Pieces of one pair that agree on an offset lie on one line, so they are one witness, not many.
+Pieces of one pair that agree on an offset lie on one line, so they are one witness, not many. A component can hold several
+parallel faces, as a floor and the top of a box on it. Its ridges count for little, and where such components make up nearly
+all of the picture, nothing is joined.
 """
 
 from __future__ import annotations
@@ -35,7 +37,9 @@ class _Constants:
     margin: float = 1e-3  # of the potential: offsets that are this close to the best are no rivals of it
     ridge: float = 8.0  # degrees by which both sides together lean away from a ridge, or towards a valley
     least_odds: float = 1.0  # of contact, for pieces that show that a component holds several faces
+    least_shown: float = 8.0  # sides of such pieces
     hidden: float = 0.1  # how much a ridge of such a component counts
+    most_divided: float = 0.7  # share of the pixels in such components from which on nothing is joined
     undecided: float = -4.0  # lead below which groups stay apart
     share: float = 0.5  # of the largest lead: pairs above it are joined in the same round
 
@@ -58,6 +62,8 @@ class Witnesses:
     weight : float64
     touch, left_front, right_front : float64
         Log-probabilities of the three states.
+    divided : float
+        Share of the pixels in components that hold several parallel faces.
     """
 
     left: np.ndarray
@@ -68,6 +74,7 @@ class Witnesses:
     touch: np.ndarray
     left_front: np.ndarray
     right_front: np.ndarray
+    divided: float
 
     @classmethod
     def from_graph(cls, graph: Quotient, potential: np.ndarray) -> Witnesses:
@@ -80,15 +87,15 @@ class Witnesses:
         focal = np.maximum(focal[np.maximum(borders.left[borders.start[:-1]], 0)], 1e-9)
         wide = np.maximum(facts.width, 0.2)
         tolerance = (np.clip(0.5 * facts.width / np.sqrt(facts.n), 0.1, 0.5 * wide) + 0.1) / focal
-        weight = _weights(facts, tolerance)
-        weight = np.where(_hidden_ridges(facts, contact, tolerance, size), _CHOSEN.hidden * weight, weight)
+        hidden, several = _hidden_ridges(facts, contact, tolerance, size)
+        weight = np.where(hidden, _CHOSEN.hidden, 1.0) * _weights(facts, tolerance)
         contact, front = (np.clip(odds, -_CHOSEN.most_odds, _CHOSEN.most_odds) for odds in (contact, front))
         torn = -np.logaddexp(0, contact)
         found = (
             facts.left.astype(np.int64), facts.right.astype(np.int64), facts.offset, _CHOSEN.slack * tolerance, weight,
             -np.logaddexp(0, -contact), torn - np.logaddexp(0, -front), torn - np.logaddexp(0, front),
         )  # fmt: skip
-        return cls(*(values[facts.valid] for values in found))
+        return cls(*(values[facts.valid] for values in found), float(size[several].sum() / size.sum()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +173,10 @@ def joined(graph: Quotient, potential: np.ndarray) -> tuple[Quotient, np.ndarray
     """
     if not len(graph.cut):
         return graph, potential
-    found = join(graph.n_components, Witnesses.from_graph(graph, potential), np.bincount(graph.labels))
+    witnesses = Witnesses.from_graph(graph, potential)
+    if witnesses.divided > _CHOSEN.most_divided:
+        return graph, potential
+    found = join(graph.n_components, witnesses, np.bincount(graph.labels))
     same = found.group[graph.tail] == found.group[graph.head]
     return graph.contract(graph.cut[same]), potential + found.shift[graph.labels]
 
@@ -196,8 +206,10 @@ def _weights(facts: PieceFacts, tolerance: np.ndarray) -> np.ndarray:
     return weight
 
 
-def _hidden_ridges(facts: PieceFacts, contact: np.ndarray, tolerance: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """(n_pieces,) bool: ridges of components that hold several parallel faces, so that they say nothing about the whole.
+def _hidden_ridges(
+    facts: PieceFacts, contact: np.ndarray, tolerance: np.ndarray, size: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ridges that say nothing about the whole of a component (n_pieces,) bool, and the components (n,) bool that have them.
 
     A smaller component that touches a larger one along a valley and along a ridge, at different offsets, stands on it at
     the valley. The ridge is then the edge of another face that is parallel to it, as the top of a box is to the floor.
@@ -216,4 +228,5 @@ def _hidden_ridges(facts: PieceFacts, contact: np.ndarray, tolerance: np.ndarray
     apart = np.abs(offset[one] - offset[other]) > 3 * (tolerance[one] + tolerance[other])
     larger = np.where(size[facts.left] >= size[facts.right], facts.left, facts.right)
     shown = np.bincount(larger[one[apart]], np.minimum(facts.n[one], facts.n[other])[apart], len(size))
-    return facts.valid & (lean < -_CHOSEN.ridge) & (shown[larger] >= 8)
+    several = shown >= _CHOSEN.least_shown
+    return facts.valid & (lean < -_CHOSEN.ridge) & several[larger], several
