@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -25,7 +27,7 @@ def error(result, scene):
 
 @pytest.fixture(scope="module")
 def room():
-    return scenes.random("closed_room", 1)
+    return scenes.random("heap", 0)
 
 
 class TestAbsorbing:
@@ -57,7 +59,7 @@ class TestAbsorbing:
         assert coarse.n_components == 2
         assert (labels[10:14, 10] == labels[0, 0]).all()
 
-    @pytest.mark.parametrize(("name", "faces"), [("torus", False), ("blob", False), ("room", True), ("stairs", True)])
+    @pytest.mark.parametrize(("name", "faces"), [("torus", False), ("tube", False), ("room", True), ("stairs", True)])
     def test_objects_have_no_faces_and_rooms_have(self, name, faces):
         assert has_faces(graph_of(scenes.make(name, shape=(120, 160)))) is faces
 
@@ -79,12 +81,14 @@ class TestBorders:
 
     def test_pieces_are_straight(self, room):
         borders = Borders.from_graph(graph_of(room))
-        for first, last in zip(borders.start[:-1], borders.start[1:], strict=True):
+        for first, last in itertools.pairwise(borders.start):
             y, x = borders.row[first:last], borders.column[first:last]
             dy, dx = y[-1] - y[0], x[-1] - x[0]
             length = np.hypot(dy, dx)
             if length > 0:
-                assert np.abs((y - y[0]) * dx - (x - x[0]) * dy).max() / length <= 1.0 + 1e-9
+                assert np.abs((y - y[0]) * dx - (x - x[0]) * dy).max() / length <= 1.5, (
+                    "one pixel from the line to the next piece"
+                )
 
 
 class TestCues:
@@ -172,12 +176,12 @@ class TestOffsets:
 class TestJoined:
     def test_a_room_is_put_together(self, room):
         graph = graph_of(room)
-        assert error(graph.optimize(), room) < 0.02 < 0.1 < error(graph.optimize(joining="none"), room)
+        assert error(graph.optimize(), room) < 0.01 < error(graph.optimize(joining="none"), room)
 
     def test_levels_are_nested_and_numbered(self, room):
         levels = graph_of(room).optimize().levels
         assert [level.level for level in levels] == list(range(len(levels)))
-        for fine, coarse in zip(levels[:-1], levels[1:], strict=True):
+        for fine, coarse in itertools.pairwise(levels):
             into = np.zeros(fine.n_components, dtype=int)
             into[fine.labels] = coarse.labels
             assert np.array_equal(into[fine.labels], coarse.labels)
@@ -190,7 +194,7 @@ class TestJoined:
         first = np.unique(graph.labels, return_index=True)[1]
         assert np.allclose(step, step[first][graph.labels])
 
-    @pytest.mark.parametrize("name", ["torus", "blob"])
+    @pytest.mark.parametrize("name", ["torus", "tube"])
     def test_objects_are_left_to_the_descent(self, name):
         graph = graph_of(scenes.make(name, shape=(96, 128)))
         assert np.array_equal(graph.optimize().potential, graph.optimize(joining="none").potential)

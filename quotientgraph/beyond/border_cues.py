@@ -27,24 +27,24 @@ from .border_facts import PieceFacts
 class _Contact:
     """Log-odds of contact per unit of each cue, fitted on 72 random scenes of the division "tune" and three real views."""
 
-    drift: float = -0.2625
-    drift_squared: float = -0.4302
-    length: float = 0.5541
-    wide: float = -0.2068
-    narrow: float = 0.5387
-    ridge: float = 2.7850
-    one_leans_in: float = 0.8151
-    leans_out: float = -0.5412
-    leans_far_out: float = -3.9423
-    both_lean_out: float = 1.4596
-    valley: float = 0.4946
-    limb: float = -1.2242
-    smooth: float = 3.6147
-    blunt: float = 0.3238
-    scatter: float = -0.2227
-    small: float = 0.3908
-    short: float = -0.0823
-    always: float = -2.4168
+    drift: float = -0.1525
+    drift_squared: float = -1.1221
+    length: float = 0.3784
+    wide: float = -0.4628
+    narrow: float = 1.1556
+    ridge: float = 2.9785
+    one_leans_in: float = 1.0742
+    leans_out: float = -1.2882
+    leans_far_out: float = -5.1066
+    both_lean_out: float = 0.9778
+    valley: float = 1.2277
+    limb: float = -1.6925
+    smooth: float = 4.6227
+    blunt: float = 0.2637
+    scatter: float = -0.2532
+    small: float = 0.4647
+    short: float = -0.4295
+    always: float = -1.3353
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class _Constants:
     least_odds: float = 1.0  # of contact, for pieces that show that a component holds several faces
     least_shown: float = 8.0  # sides of such pieces
     hidden: float = 0.1  # how much a ridge of such a component counts
-    most_divided: float = 0.7  # share of the pixels in such components from which on nothing is joined
+    most_divided: float = 0.6  # share of the pixels in such components from which on nothing is joined
     undecided: float = -4.0  # lead below which groups stay apart
     share: float = 0.5  # of the largest lead: pairs above it are joined in the same round
 
