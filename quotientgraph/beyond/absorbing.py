@@ -21,9 +21,9 @@ _Q = TypeVar("_Q", bound=Quotient)
 
 _REACH = 100.0  # degrees × pixels: a component of n pixels is absorbed over an angle up to this divided by n
 _WIDEST = 60.0  # degrees: beyond it nothing is absorbed
-# A flat face has at least this share of the pixels, and one minus the length of its mean normal is at most so much. Faces
-# are notable from this share of the pixels on: DiLiGenT objects have 0, rooms, streets and real views 0.4 to 1.
-_LARGE, _SCATTER, _NOTABLE = 0.005, 1e-3, 0.25
+# A flat face has at least this share of the pixels and this many, and one minus the length of its mean normal is at most so
+# much. Faces are notable from this share of the pixels on: DiLiGenT objects have 0, rooms, streets and real views 0.4 to 1.
+_LARGE, _FEWEST, _SCATTER, _NOTABLE = 0.005, 100, 1e-3, 0.25
 
 
 def absorbed(graph: _Q) -> _Q:
@@ -47,7 +47,7 @@ def has_faces(graph: Quotient) -> bool:
     normals, size = graph.pixels.map.normals, np.bincount(graph.labels)
     total = np.stack([np.bincount(graph.labels, normals[:, axis]) for axis in range(3)])
     scatter = 1 - np.linalg.norm(total, axis=0) / size
-    flat = (scatter < _SCATTER) & (size >= _LARGE * len(normals))
+    flat = (scatter < _SCATTER) & (size >= max(_FEWEST, _LARGE * len(normals)))
     return bool(size[flat].sum() >= _NOTABLE * len(normals))
 
 
