@@ -117,7 +117,8 @@ class QuotientGraph(Quotient):
         lacking = io.shortage(_BYTES_PER_PIXEL * height * width)
         if lacking:
             raise MemoryError(f"normals: to integrate a map of {height}×{width} {lacking}")
-        mask = found.mask if mask is None else io.as_mask(mask, (height, width))
+        own, about_mask = io.understand_mask(mask, (height, width))
+        mask = found.mask if own is None else own
         given, corrected = io.understand_camera(camera, (height, width))
         view = as_camera(found.camera if given is None else given)
         pixels = PixelGraph.from_map(NormalMap.from_array(found.normals, mask, view, frame), connectivity)
@@ -131,7 +132,7 @@ class QuotientGraph(Quotient):
             angle=chosen,
             preset=preset if angle == "auto" else None,
             seconds={"graph": formed - began, "components": working_clock() - formed},
-            warnings=(*found.warnings, *corrected, *doubts),
+            warnings=(*found.warnings, *about_mask, *corrected, *doubts),
         )
 
     def optimize(

@@ -15,8 +15,9 @@ from .folders import InputFiles, find_files_beside, find_input_files, is_input_f
 from .formats import InputError, read_arrays, readable, reader, writable, write_image, writer
 from .memory import shortage
 from .mesh_files import mesh_suffixes, mesh_writer, write_mesh, write_points
-from .normal_arrays import as_mask, as_normals, understand_camera
+from .normal_arrays import as_mask, as_normals, understand_camera, understand_mask
 from .normal_files import NormalInput, read_normals
+from .orientation import like_the_map, oriented, stated_orientation
 from .plausibility import check_conventions
 
 __all__ = [
@@ -36,8 +37,10 @@ __all__ = [
     "frame_axes",
     "frame_name",
     "is_input_folder",
+    "like_the_map",
     "mesh_suffixes",
     "mesh_writer",
+    "oriented",
     "read_arrays",
     "read_camera",
     "read_depth",
@@ -46,8 +49,10 @@ __all__ = [
     "readable",
     "reader",
     "shortage",
+    "stated_orientation",
     "to_opencv",
     "understand_camera",
+    "understand_mask",
     "writable",
     "write_depth",
     "write_graphml",
