@@ -322,7 +322,7 @@ def test_streams_that_cannot_express_everything(ball, tmp_path, encoding, words)
         [sys.executable, "-m", "quotientgraph", *words], capture_output=True, env=environment, timeout=300, cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
-    assert done.stderr == b""
+    assert [line for line in done.stderr.splitlines() if b"compiling (once" not in line] == []
     text = done.stdout.decode(encoding)
     if words[-1] == b"--json":
         assert json.loads(text)["width"] == 50
