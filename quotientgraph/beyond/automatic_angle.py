@@ -59,7 +59,7 @@ def suitable_angle(graph: PixelGraph) -> float:
 
 
 def _bends(normals: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """(n,) |n_left − 2 n + n_right| of valid neighbours along the rows of `index`, (h, w) with −1 where there is no pixel."""
+    """(n,) |n_left − 2 n + n_right| of valid neighbours along the rows of `index`, which is −1 where there is no pixel."""
     left, centre, right = (index[:, k : max(index.shape[1] - 2, 0) + k].ravel() for k in range(3))
     whole = np.flatnonzero((left >= 0) & (centre >= 0) & (right >= 0))
     return np.linalg.norm(normals[left[whole]] - 2 * normals[centre[whole]] + normals[right[whole]], axis=1)
