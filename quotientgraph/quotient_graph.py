@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from laplacians import working_clock
+from laplacians.core import companion
 
 from . import io
 from .beyond.anchors import Anchors
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     import igraph
     import networkx
 
+
+# On maps of this many pixels a first run needs most kernels, and a second process that compiles some of them pays.
+_LARGE = 40_000
 
 # What integration takes at its peak, at least; see docs/speed.md.
 _BYTES_PER_PIXEL = 220
@@ -119,6 +123,8 @@ class QuotientGraph(Quotient):
             raise MemoryError(f"normals: to integrate a map of {height}×{width} {lacking}")
         own, about_mask = io.understand_mask(mask, (height, width))
         mask = found.mask if own is None else own
+        if height * width >= _LARGE and angle is not None:
+            companion.use("quotientgraph.rehearsal")
         given, corrected = io.understand_camera(camera, (height, width))
         view = as_camera(found.camera if given is None else given)
         pixels = PixelGraph.from_map(NormalMap.from_array(found.normals, mask, view, frame), connectivity)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from laplacians.core.jit import kernel, prange
+from laplacians.core.jit import WHOLE, kernel, portion
 
 from ..graph.pixels import PixelGraph
 from ..graph.quotient import Quotient
@@ -91,10 +91,10 @@ def _tiles(position: np.ndarray, width: int, across: int) -> np.ndarray:
     return row // np.int32(_TILE) * np.int32(across) + column // np.int32(_TILE)
 
 
-@kernel(parallel=True, parallel_from=_MANY)
-def _chords(normals, tail, head, out):
+@kernel(parallel_from=_MANY)
+def _chords(normals, tail, head, out, share=WHOLE):
     """Write the distance between the two unit normals of each edge, which stands for their angle."""
-    for e in prange(len(out)):
+    for e in portion(len(out), share):
         a, b = tail[e], head[e]
         x, y, z = normals[a, 0] - normals[b, 0], normals[a, 1] - normals[b, 1], normals[a, 2] - normals[b, 2]
         out[e] = np.sqrt(x * x + y * y + z * z)
@@ -118,8 +118,8 @@ def _medians(chord, tile, tail, scale, count, median):
         median[t] = (k + 1) / scale
 
 
-@kernel(parallel=True, parallel_from=_MANY)
-def _below(chord, tile, tail, head, median, limit, least, out):
-    for e in prange(len(tail)):
+@kernel(parallel_from=_MANY)
+def _below(chord, tile, tail, head, median, limit, least, out, share=WHOLE):
+    for e in portion(len(tail), share):
         usual = max(median[tile[tail[e]]], median[tile[head[e]]])
         out[e] = chord[e] < min(limit, max(least, _UNUSUAL * usual))

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from laplacians.core.edges import connected_labels
-from laplacians.core.jit import kernel, prange
+from laplacians.core.jit import WHOLE, kernel, portion
 
 from ..geometry.normals import NormalMap
 
@@ -104,10 +104,10 @@ def _edges_per_row(valid: np.ndarray, steps: np.ndarray) -> np.ndarray:
     return out
 
 
-@kernel(parallel=True, parallel_from=2**19)
-def _list_edges(index, steps, start, tail, head):
+@kernel(parallel_from=2**19)
+def _list_edges(index, steps, start, tail, head, share=WHOLE):
     height, width = index.shape
-    for v in prange(height):
+    for v in portion(height, share):
         e = start[v]
         for u in range(width):
             if index[v, u] >= 0:

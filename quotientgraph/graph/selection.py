@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from laplacians.core.edges import connected_labels
-from laplacians.core.jit import kernel, prange
+from laplacians.core.jit import WHOLE, kernel, portion
 
 from .pixels import PixelGraph
 
@@ -80,10 +80,10 @@ def connected_components(n: int, tail: np.ndarray, head: np.ndarray, engine: str
     return rank[membership]
 
 
-@kernel(parallel=True, parallel_from=_MANY)
-def _similar(normals, tail, head, cosine, out):
+@kernel(parallel_from=_MANY)
+def _similar(normals, tail, head, cosine, out, share=WHOLE):
     """Write whether the unit normals at the two ends of each edge have a product above `cosine`."""
-    for e in prange(len(out)):
+    for e in portion(len(out), share):
         a, b = tail[e], head[e]
         dot = normals[a, 0] * normals[b, 0] + normals[a, 1] * normals[b, 1] + normals[a, 2] * normals[b, 2]
         out[e] = dot > cosine
