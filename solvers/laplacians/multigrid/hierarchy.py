@@ -12,15 +12,18 @@ A preconditioner need not be exact, so it is kept in single precision; this halv
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..direct.cholesky import Factor, factorise
 from ..pattern import Pattern
 from ..system import LaplacianSystem
+from . import grid_smoothing, smoothing
 from .contraction import contracted, grouped
+from .grid import GridGraph
+from .grid_contraction import Squares, contracted_grid
 from .lists import NeighbourLists
-from .smoothing import correct_and_smooth, smooth_and_restrict
 from .vectors import dot
 
 # Contracting goes on while it removes at least a fifth of the unknowns.
@@ -36,21 +39,27 @@ class Hierarchy:
     Attributes
     ----------
     levels : list of NeighbourLists
-        From fine to coarse. Empty if the graph itself is solved directly.
+        From fine to coarse. Empty if the graph itself is solved directly. The first may be a GridGraph.
     groups : list of (n,) int32
-        For each level the group that each unknown is contracted into; −1 if it has no neighbours.
+        For each level the group that each unknown is contracted into; −1 if it has no neighbours. `Squares` for a grid.
     factor : Factor
         The factorised Laplacian of the coarsest graph, which is not among the levels.
     """
 
-    levels: list[NeighbourLists]
-    groups: list[np.ndarray]
+    levels: list[NeighbourLists | GridGraph]
+    groups: list[np.ndarray | Squares]
     factor: Factor
 
     @classmethod
-    def from_lists(cls, graph: NeighbourLists, coarsest: int) -> Hierarchy:
+    def from_graph(cls, graph: NeighbourLists | GridGraph, coarsest: int) -> Hierarchy:
         """Contract a graph until at most `coarsest` unknowns are left, or until contraction no longer pays."""
-        levels, groups = [], []
+        levels: list[NeighbourLists | GridGraph] = []
+        groups: list[np.ndarray | Squares] = []
+        if isinstance(graph, GridGraph):
+            squares = Squares.from_graph(graph)
+            levels.append(graph)
+            groups.append(squares)
+            graph = contracted_grid(graph, squares)
         while graph.n > coarsest:
             group, block_start = grouped(graph)
             if block_start[-1] > _WORTHWHILE * graph.n:
@@ -63,7 +72,7 @@ class Hierarchy:
     @property
     def n_entries(self) -> int:
         """Entries of the lists of all levels and of the factor: roughly the number of values that a cycle reads."""
-        return sum(len(graph.neighbour) for graph in self.levels) + self.factor.analysis.n_nonzeros
+        return sum(graph.weight.size for graph in self.levels) + self.factor.analysis.n_nonzeros
 
     def cycle(self, depth: int, r: np.ndarray) -> np.ndarray:
         """An approximate solution of L z = r on a level: smooth, correct from the coarser level, smooth again.
@@ -81,10 +90,12 @@ class Hierarchy:
         if depth == len(self.levels):
             return self.factor.solve(r.astype(np.float64)).astype(np.float32)
         graph, group = self.levels[depth], self.groups[depth]
-        r = r.astype(np.float32, copy=False)  # one type on all levels: each further one would be compiled too
+        if not isinstance(graph, GridGraph):
+            r = r.astype(np.float32, copy=False)  # one type on all levels: each further one would be compiled too
         n_coarse = self.levels[depth + 1].n if depth + 1 < len(self.levels) else len(self.factor.pivots)
-        z, coarse = smooth_and_restrict(graph, r, group, n_coarse)
-        correct_and_smooth(graph, r, group, self._coarse_solution(depth + 1, coarse), z)
+        sweeps: Any = grid_smoothing if isinstance(graph, GridGraph) else smoothing
+        z, coarse = sweeps.smooth_and_restrict(graph, r, group, n_coarse)
+        sweeps.correct_and_smooth(graph, r, group, self._coarse_solution(depth + 1, coarse), z)
         return z
 
     def _coarse_solution(self, depth: int, r: np.ndarray) -> np.ndarray:
