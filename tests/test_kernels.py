@@ -21,7 +21,7 @@ from laplacians.backends.direct import Direct
 from laplacians.backends.numba_cg import NumbaCG
 from laplacians.core import edges
 from laplacians.core.jit import Kernel
-from laplacians.multigrid import contraction, grid, smoothing
+from laplacians.multigrid import contraction, grid, hierarchy, smoothing
 
 SEEDS = range(12)
 
@@ -142,6 +142,7 @@ def shrink(setattr):
     for module in (contraction, smoothing):
         setattr(module, "block_size", lambda n: 8)
     setattr(grid, "_BLOCK_ROWS", 4)
+    setattr(hierarchy, "_SMALLEST_GRID", 30)
 
 
 def test_no_kernel_leaves_its_arrays(visited, small_limits):

@@ -8,6 +8,7 @@ quarter of the memory of neighbour lists.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,20 +23,37 @@ _N_BLOCKS, _BLOCK_ROWS = 32, 32
 DAMPING = np.float32(0.5)
 
 
+class LooseEdges(NamedTuple):
+    """Edges that a grid cannot hold.
+
+    Attributes
+    ----------
+    tail, head : (n_loose,) int32
+    weight : (n_loose,) float32
+    """
+
+    tail: np.ndarray
+    head: np.ndarray
+    weight: np.ndarray
+
+
 @dataclass(frozen=True, eq=False)
 class GridGraph:
-    """A weighted graph on a grid with a frame of empty cells around it. The nodes are numbered row by row.
+    """A weighted graph on a grid with a frame of empty cells around it. The cells are numbered row by row.
 
-    Height and width are even, so that squares of 2×2 cells fit into the frame.
+    Height and width are even, so that squares of 2×2 cells fit into the frame. Contracted graphs have some nodes for which
+    there is no cell. They come after the cells in all vectors, and their edges are loose.
 
     Attributes
     ----------
     weight : (4, height, width) float32, ≥ 0
         Weights of the edges of each cell to its right, lower left, lower and lower right neighbour; 0 where there is no
         edge. No edge reaches the first or last row or column.
-    inverse : (height, width) float32
-        One over what the smoother divides by: the sum of the weights of all eight edges, and half of those within the row
-        once more; 0 for a cell without edges.
+    inverse : (n,) float32
+        One over what the smoother divides by: the sum of the weights of all edges of a node, and half of those that are
+        loose or within a row once more; 0 for a node without edges.
+    loose : LooseEdges
+        The other edges. Each has an end without a cell.
 
     Examples
     --------
@@ -47,6 +65,7 @@ class GridGraph:
 
     weight: np.ndarray
     inverse: np.ndarray
+    loose: LooseEdges
 
     @classmethod
     def from_edges(
@@ -73,16 +92,28 @@ class GridGraph:
         return cls.from_weights(placed)
 
     @classmethod
-    def from_weights(cls, weight: np.ndarray) -> GridGraph:
-        """The graph of weights that are on the grid already; see the attribute `weight`."""
-        inverse = np.zeros(weight.shape[1:], dtype=np.float32)
-        _invert(weight, inverse)
-        return cls(weight, inverse)
+    def from_weights(cls, weight: np.ndarray, n_others: int = 0, loose: LooseEdges | None = None) -> GridGraph:
+        """The graph of weights that are on the grid already, of nodes without a cell, and of loose edges."""
+        nowhere = np.zeros(0, dtype=np.int32)
+        loose = loose or LooseEdges(nowhere, nowhere, np.zeros(0, dtype=np.float32))
+        n_cells = weight[0].size
+        inverse = np.zeros(n_cells + n_others, dtype=np.float32)
+        _invert(weight, inverse[:n_cells].reshape(weight.shape[1:]))
+        if len(loose.tail):
+            node, place = np.unique(np.concatenate(loose[:2]), return_inverse=True)
+            total = np.bincount(place, np.tile(loose.weight, 2)) * (1.0 + DAMPING)
+            on_grid = np.divide(1.0, inverse[node], out=np.zeros(len(node)), where=inverse[node] > 0)
+            inverse[node] = 1.0 / (on_grid + total)
+        return cls(weight, inverse, loose)
 
     @property
     def n(self) -> int:
-        """Number of cells."""
-        return self.inverse.size
+        """Number of nodes, which is that of all cells and of the nodes without one."""
+        return len(self.inverse)
+
+    @property
+    def n_cells(self) -> int:
+        return self.weight[0].size
 
     @property
     def blocks(self) -> np.ndarray:
@@ -90,17 +121,21 @@ class GridGraph:
 
         Blocks begin at odd rows, where squares of 2×2 cells begin.
         """
-        height = self.inverse.shape[0] - 2
+        height = self.weight.shape[1] - 2
         n_blocks = max(1, min(_N_BLOCKS, height // _BLOCK_ROWS))
         return 1 + np.append(height // 2 * np.arange(n_blocks) // n_blocks * 2, height)
 
+    def on_grid(self, values: np.ndarray) -> np.ndarray:
+        """The values of the cells as an image: a view of the first part of a vector."""
+        return values[: self.n_cells].reshape(self.weight.shape[1:])
+
     def apply(self, x: np.ndarray, out: np.ndarray) -> float:
-        """Write L x into `out` and return x·L x, where L is the Laplacian of this graph. Both have one value per cell."""
-        rows, shape = self.blocks, self.inverse.shape
-        part, product = np.zeros(len(rows) - 1), out.reshape(shape)
-        _apply(self.weight, x.reshape(shape), product, rows, part)
-        product[[0, -1]] = product[:, [0, -1]] = 0
-        return float(part.sum())
+        """Write L x into `out` and return x·L x, where L is the Laplacian of this graph. Both have one value per node."""
+        rows, product = self.blocks, self.on_grid(out)
+        part = np.zeros(len(rows) - 1)
+        _apply(self.weight, self.on_grid(x), product, rows, part)
+        product[[0, -1]] = product[:, [0, -1]] = out[self.n_cells :] = 0
+        return float(part.sum()) + (_apply_loose(*self.loose, x, out) if len(self.loose.tail) else 0.0)
 
 
 @kernel
@@ -114,7 +149,7 @@ def _place(cell, tail, head, weight, width, placed):
 
 @kernel(parallel=True, parallel_from=PARALLEL_FROM, error_model="numpy")
 def _invert(weight, inverse):
-    """Write what `GridGraph.inverse` holds. Assumes an empty frame, and zeros in `inverse`."""
+    """Write what `GridGraph.inverse` holds for the cells, without loose edges. Assumes zeros in `inverse`."""
     height, width = inverse.shape
     for v in prange(1, height - 1):
         right, left_down, down, right_down = weight[0, v], weight[1, v], weight[2, v], weight[3, v]
@@ -155,3 +190,16 @@ def _apply(weight, x, out, rows, part):
             for u in range(1, width - 1):
                 s += product[u] * here[u]
         part[b] = s
+
+
+@kernel
+def _apply_loose(tail, head, weight, x, out):
+    """Add the part of the loose edges to out = L x, and return that of x·L x."""
+    s = 0.0
+    for e in range(len(tail)):
+        step = np.float64(x[tail[e]]) - x[head[e]]
+        flow = weight[e] * step
+        out[tail[e]] += flow
+        out[head[e]] -= flow
+        s += flow * step
+    return s
