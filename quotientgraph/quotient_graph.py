@@ -7,7 +7,6 @@ from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from laplacians import working_clock
@@ -56,8 +55,7 @@ class QuotientGraph(ExportedQuotient):
 
     Examples
     --------
-    >>> import numpy as np
-    >>> graph = QuotientGraph.from_normals(np.tile([0.0, 0.0, 1.0], (4, 5, 1)))
+    >>>     >>> graph = QuotientGraph.from_normals(np.tile([0.0, 0.0, 1.0], (4, 5, 1)))
     >>> graph.n_components, graph.pixels.n_pixels, graph.pixels.n_edges
     (1, 20, 55)
     >>> graph.optimize().converged

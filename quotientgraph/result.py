@@ -10,6 +10,7 @@ import numpy as np
 
 from . import io, report
 from .analysis.hierarchy import Hierarchy
+from .analysis.resistance import resistances
 from .beyond.confidence import confidence
 from .geometry.mesh import Cuts, Mesh, triangulate
 from .method.outcome import Outcome, Step
@@ -106,6 +107,16 @@ class Reconstruction(Outcome):
             return self.graph.pixels.map.image(self.certainty)
         first = self.levels[0]
         return first.pixels.map.image(confidence(first, self.potential)[first.labels])
+
+    @cached_property
+    def uncertainty(self) -> np.ndarray:
+        """(H, W) float64 standard deviation of the scale of each pixel's component; NaN outside.
+
+        A length in pixels at the surface; over the focal length in pixels it is one of log-depth. See
+        `quotientgraph.analysis.resistance`. Computed on request, from the components of Q0.
+        """
+        first = self.levels[0]
+        return first.pixels.map.image(resistances(first, self.potential).uncertainty[first.labels])
 
     @cached_property
     def hierarchy(self) -> Hierarchy[QuotientGraph]:

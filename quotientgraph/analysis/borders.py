@@ -53,7 +53,7 @@ def straightness(graph: Quotient, order: np.ndarray, start: np.ndarray) -> np.nd
 def _steps(graph: Quotient, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Step to the right and down, each −1, 0 or 1, from tail to head of the cut edges, also around the ends of the image."""
     number = graph.cut[order]
-    position, (height, width) = graph.pixels.map.position, graph.pixels.map.shape
+    position, width = graph.pixels.map.position, graph.pixels.map.shape[1]
     va, ua = np.divmod(position[graph.pixels.tail[number]], width)
     vb, ub = np.divmod(position[graph.pixels.head[number]], width)
     across, down = ub - ua, vb - va

@@ -88,7 +88,9 @@ def parents_and_altitudes(tree: Hierarchy, leaves: str = "components") -> tuple[
     pixel = np.full(n_image, n_image + n_clusters, dtype=np.int64)  # without a normal: right below the root
     pixel[source.position] = n_image + place[tree.base.labels]
     if single and len(source.position) == n_image:
-        return np.concatenate([pixel, n_image + above[:-1], [n_image + n_clusters - 1]]), np.append(np.zeros(n_image), altitude)
+        return np.concatenate([pixel, n_image + above[:-1], [n_image + n_clusters - 1]]), np.append(
+            np.zeros(n_image), altitude
+        )
     return (
         np.concatenate([pixel, n_image + above, [n_image + n_clusters]]),
         np.concatenate([np.zeros(n_image), altitude, [np.inf]]),

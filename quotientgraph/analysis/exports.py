@@ -91,7 +91,7 @@ class ExportedQuotient(Quotient):
         return libraries.to_rag(self.tables(potential), weight)
 
     def to_napari(self, potential: np.ndarray | None = None, **options: Any) -> napari.layers.Labels:
-        """A `Labels` layer of napari with the node table as its features; see `quotientgraph.analysis.libraries.to_napari`."""
+        """A `Labels` layer of napari whose features are the node table; see `quotientgraph.analysis.libraries`."""
         return libraries.to_napari(self, self.tables(potential), **options)
 
     def save(self, path: str | PathLike[str]) -> None:

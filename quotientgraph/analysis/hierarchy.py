@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -86,7 +87,7 @@ class Hierarchy(Generic[G]):
         root, cluster = np.arange(n, dtype=np.int32), np.arange(n, dtype=np.int32)
         rows: list[tuple[np.ndarray, ...]] = []
         n_merges = 0
-        steps = [_contracted(below, above, potential) for below, above in zip(levels, levels[1:])]
+        steps = [_contracted(below, above, potential) for below, above in pairwise(levels)]
         for index, (edge, size) in enumerate([*steps, _above(levels[-1], potential)], start=1):
             order = np.argsort(size, kind="stable")
             edge, size = edge[order], size[order]

@@ -75,7 +75,7 @@ def to_napari(graph: Quotient, tables: GraphTables, **options: Any) -> napari.la
     try:
         from napari.layers import Labels
     except ImportError as error:
-        raise ImportError('to_napari needs napari: pip install "quotientgraph[graphs]"') from error
+        raise ImportError('to_napari needs napari: pip install "quotientgraph[napari]"') from error
     nodes, _ = tables.to_pandas()
     features = nodes.reset_index(names="component")
     features.index = features.index + 1

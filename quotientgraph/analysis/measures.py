@@ -1,9 +1,9 @@
 """Measures of a decomposition: where the normals contradict each other, and what hangs on a single border.
 
-    face_residuals(graph)            how far the jumps around each square of four pixels fail to add up to zero
-    cycle_residuals(graph, φ)        the same around cycles of the quotient graph
-    bridges(graph, φ)                borders whose loss would leave a region without a scale
-    articulation(graph, φ)           components whose loss would do so
+face_residuals(graph)            how far the jumps around each square of four pixels fail to add up to zero
+cycle_residuals(graph, φ)        the same around cycles of the quotient graph
+bridges(graph, φ)                borders whose loss would leave a region without a scale
+articulation(graph, φ)           components whose loss would do so
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ def cycle_residuals(graph: Quotient, potential: np.ndarray) -> np.ndarray:
     count = np.diff(start)
     offset = np.add.reduceat(signed[order], start[:-1]) / count
     longest = np.argsort(-count, kind="stable")  # along_trees takes the edges in order, as Kruskal's algorithm does
-    x = along_trees(graph.n_components, pattern.tail[longest], pattern.head[longest], np.ones(len(count)), offset[longest])
+    x = along_trees(
+        graph.n_components, pattern.tail[longest], pattern.head[longest], np.ones(len(count)), offset[longest]
+    )
     closing = offset - (x[pattern.tail] - x[pattern.head])
     return np.where(np.abs(closing) < 1e-12 * max(1.0, float(np.abs(offset).max())), 0.0, closing)
 

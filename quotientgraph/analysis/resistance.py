@@ -141,7 +141,9 @@ def resistances(
         pattern, _, _ = Pattern.from_edges(graph.n_components, graph.tail, graph.head)
         strength = np.asarray(strength, dtype=np.float64)
         if strength.shape != (pattern.n_pairs,) or not (strength > 0).all():
-            raise ValueError(f"strength: expected {pattern.n_pairs} positive numbers, one per pair, got {strength.shape}")
+            raise ValueError(
+                f"strength: expected {pattern.n_pairs} positive numbers, one per pair, got {strength.shape}"
+            )
     size = np.bincount(graph.labels, minlength=graph.n_components)
     system = LaplacianSystem(pattern, strength, np.zeros_like(strength))
     exact = graph.n_components <= _CHOSEN.most_factorised if method == "auto" else method == "exact"
@@ -202,7 +204,9 @@ def connection(graph: Quotient, potential: np.ndarray, here: ArrayLike, there: A
     a, b = (np.unique(np.atleast_1d(np.asarray(region))) for region in (here, there))
     for name, region in (("here", a), ("there", b)):
         if not len(region) or region.dtype.kind not in "iu" or region[0] < 0 or region[-1] >= graph.n_components:
-            raise ValueError(f"{name}: expected numbers of components in [0, {graph.n_components}), got {region.tolist()}")
+            raise ValueError(
+                f"{name}: expected numbers of components in [0, {graph.n_components}), got {region.tolist()}"
+            )
     if len(np.intersect1d(a, b)):
         raise ValueError("here and there share components; the connection is between two separate regions")
     pattern, strength = strengths(graph, potential)

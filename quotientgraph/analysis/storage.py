@@ -34,7 +34,12 @@ def save_graph(graph: Quotient, path: str | PathLike[str]) -> None:
     levels = graph.levels
     first, pixels, source = levels[0], graph.pixels, graph.pixels.map
     camera, arrays = _stored_camera(source.camera)
-    arrays |= {"position": source.position, "normals": source.normals, "labels": first.labels, "removed": pixels.removed}
+    arrays |= {
+        "position": source.position,
+        "normals": source.normals,
+        "labels": first.labels,
+        "removed": pixels.removed,
+    }
     plain = PixelGraph.from_map(source, pixels.connectivity)
     if not (np.array_equal(plain.tail, pixels.tail) and np.array_equal(plain.head, pixels.head)):
         arrays |= {"tail": pixels.tail, "head": pixels.head}
@@ -121,7 +126,7 @@ def _pixels(arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> PixelGraph:
     tail, head = (arrays.get(name, getattr(pixels, name)).astype(np.int32) for name in ("tail", "head"))
     _need(removed.ndim == 2 and removed.shape[1] == 2 and tail.shape == head.shape and tail.ndim == 1, "tail")
     for ends in (tail, head, removed.ravel()):
-        _need(len(ends) == 0 or (0 <= int(ends.min()) and int(ends.max()) < len(position)), "tail")
+        _need(len(ends) == 0 or (int(ends.min()) >= 0 and int(ends.max()) < len(position)), "tail")
     _need(bool((tail < head).all()), "tail")
     return replace(pixels, tail=tail, head=head, removed=removed)
 

@@ -1,8 +1,8 @@
 """What is known about components and the borders between them, as `GraphTables`.
 
-    component_tables(graph, potential)   one row per component, one per pair of adjacent components
-    edge_tables(graph, potential)        the same nodes, one row per cut edge of G0: parallel edges
-    pixel_tables(graph, potential)       G0 itself: one row per pixel, one per neighbour pair
+component_tables(graph, potential)   one row per component, one per pair of adjacent components
+edge_tables(graph, potential)        the same nodes, one row per cut edge of G0: parallel edges
+pixel_tables(graph, potential)       G0 itself: one row per pixel, one per neighbour pair
 """
 
 from __future__ import annotations
@@ -171,18 +171,20 @@ def _cut_columns(graph: Quotient, potential: np.ndarray) -> tuple[np.ndarray, np
     _, order, start = Pattern.from_edges(graph.n_components, graph.tail, graph.head)
     outliers = Outliers()
     cut = CutEdges.from_graph(graph, potential, outliers.scale(graph.pixels.map))
-    shares = [
-        bilateral_share(cut.gamma_squared[k], np.where(cut.beyond_component[k] >= 0, cut.beyond[k] ** 2 - cut.difference**2, 0))
-        for k in range(2)
-    ]  # fmt: skip
+    contrast = np.where(cut.beyond_component >= 0, cut.beyond**2 - cut.difference**2, 0.0)
+    share = bilateral_share(cut.gamma_squared, contrast)
     residual = 0.5 * (cut.residual + cut.residual_back)
-    return order, start, {
-        "residual": residual,
-        "pixels": residual * graph.pixels.focal_at(cut.number),
-        "bilateral": 0.5 * (shares[0] + shares[1]),
-        "outlier": outliers.weight(residual * cut.unit),
-        "contact": support(gaps(graph, potential, cut.number)),
-    }
+    return (
+        order,
+        start,
+        {
+            "residual": residual,
+            "pixels": residual * graph.pixels.focal_at(cut.number),
+            "bilateral": share.mean(axis=0),
+            "outlier": outliers.weight(residual * cut.unit),
+            "contact": support(gaps(graph, potential, cut.number)),
+        },
+    )
 
 
 def _about(graph: Quotient) -> dict[str, int | float]:

@@ -61,13 +61,17 @@ def oklab(image: ArrayLike, shape: tuple[int, int]) -> np.ndarray:
     """
     given = np.asarray(image)
     if given.shape[:2] != shape or given.ndim not in (2, 3) or (given.ndim == 3 and given.shape[2] not in (1, 3, 4)):
-        raise ValueError(f"image: expected (H, W) or (H, W, 3) with the size of the normals, {shape}, got {given.shape}")
+        raise ValueError(
+            f"image: expected (H, W) or (H, W, 3) with the size of the normals, {shape}, got {given.shape}"
+        )
     if given.dtype.kind == "u":
         value = given / float(np.iinfo(given.dtype).max)
     elif given.dtype.kind in "bf":
         value = np.nan_to_num(given.astype(np.float64))
         if value.min(initial=0.0) < 0 or value.max(initial=0.0) > 1:
-            raise ValueError(f"image: floats must lie in 0 … 1, got {value.min():g} … {value.max():g}; divide by the largest")
+            raise ValueError(
+                f"image: floats must lie in 0 … 1, got {value.min():g} … {value.max():g}; divide by the largest"
+            )
     else:
         raise ValueError(f"image: expected 8 or 16 bit or floats 0 … 1, got {given.dtype}")
     value = value[..., None] if value.ndim == 2 else value[..., :3]

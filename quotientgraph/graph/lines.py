@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -98,7 +99,7 @@ def _crossed_by_lines(pixels: PixelGraph, lines: Lines) -> np.ndarray:
     crossed = np.zeros(pixels.n_edges, dtype=bool)
     for line in lines:  # type: ignore[union-attr]
         corners = np.asarray(line, dtype=np.float64)
-        for p, q in zip(corners[:-1], corners[1:]):
+        for p, q in pairwise(corners):
             low, high = np.minimum(p, q) - 1, np.maximum(p, q) + 1
             inside = ((points >= low) & (points <= high)).all(axis=1)
             near = np.flatnonzero(inside[pixels.tail] & inside[pixels.head])

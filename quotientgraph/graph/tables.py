@@ -54,7 +54,9 @@ class GraphTables:
     def __post_init__(self) -> None:
         lengths = {len(column) for column in self.nodes.values()}
         if len(lengths) != 1:
-            raise ValueError(f"nodes: expected columns of one length, at least one of them, got lengths {sorted(lengths)}")
+            raise ValueError(
+                f"nodes: expected columns of one length, at least one of them, got lengths {sorted(lengths)}"
+            )
         for name, column in {"head": self.head, **self.edges}.items():
             if len(column) != len(self.tail):
                 raise ValueError(f"edges: the column {name!r} has {len(column)} rows, tail has {len(self.tail)}")
@@ -108,7 +110,9 @@ class GraphTables:
         """
         number = {node: int(node) for node in graph.nodes}
         if sorted(number.values()) != list(range(len(number))):
-            raise ValueError("graph: its nodes must be the numbers 0, 1, …; use networkx.convert_node_labels_to_integers")
+            raise ValueError(
+                "graph: its nodes must be the numbers 0, 1, …; use networkx.convert_node_labels_to_integers"
+            )
         order = sorted(graph.nodes, key=number.__getitem__)
         if graph.is_multigraph():
             found = [(number[a], number[b], int(key), data) for a, b, key, data in graph.edges(keys=True, data=True)]
@@ -208,7 +212,8 @@ class GraphTables:
         return given
 
     def __repr__(self) -> str:
-        return f"<GraphTables: {self.n_nodes} nodes ({', '.join(self.nodes)}), {self.n_edges} edges ({', '.join(self.edges)})>"
+        nodes, edges = ", ".join(self.nodes), ", ".join(self.edges)
+        return f"<GraphTables: {self.n_nodes} nodes ({nodes}), {self.n_edges} edges ({edges})>"
 
 
 def _pandas() -> Any:

@@ -57,7 +57,16 @@ def inverse_entries(factor: Factor | DenseFactor, tail: np.ndarray, head: np.nda
     n = len(a.order)
     values, diagonal = np.empty(len(a.rows)), np.empty(n)
     widest = int(np.diff(a.start).max(initial=0))
-    _selected(a.start, a.rows, factor.values, factor.pivots, np.full(n, -1, dtype=np.int32), np.empty(widest), values, diagonal)
+    _selected(
+        a.start,
+        a.rows,
+        factor.values,
+        factor.pivots,
+        np.full(n, -1, dtype=np.int32),
+        np.empty(widest),
+        values,
+        diagonal,
+    )
     place = np.empty(n, dtype=np.int32)
     place[a.order] = np.arange(n, dtype=np.int32)
     first, second = np.minimum(place[tail], place[head]), np.maximum(place[tail], place[head])
