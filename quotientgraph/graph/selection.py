@@ -35,10 +35,16 @@ def similar_edges(graph: PixelGraph, angle: float | None) -> np.ndarray:
     return out
 
 
-def components_by_angle(graph: PixelGraph, angle: float | None) -> np.ndarray:
-    """(n_pixels,) int32 components of Q0: pixels joined by similar edges, or every pixel alone if the angle is None."""
+def components_by_angle(graph: PixelGraph, angle: float | None, alike: np.ndarray | None = None) -> np.ndarray:
+    """(n_pixels,) int32 components of Q0: pixels joined by similar edges, or every pixel alone if the angle is None.
+
+    `alike` (n_edges,) bool, if given, restricts the edges that may join.
+    """
     if angle is None:
         return np.arange(graph.n_pixels, dtype=np.int32)
+    if alike is not None:
+        edges = similar_edges(graph, angle) & alike
+        return connected_components(graph.n_pixels, graph.tail[edges], graph.head[edges])
     labels = np.arange(graph.n_pixels, dtype=np.int32)
     _unite_similar(labels, graph.map.normals, graph.tail, graph.head, np.cos(np.radians(angle)))
     number_trees(labels)
