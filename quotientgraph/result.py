@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -11,6 +12,7 @@ import numpy as np
 from . import io, report
 from .beyond.confidence import confidence
 from .geometry.mesh import Cuts, Mesh, triangulate
+from .geometry.reduction import check_limits, reduce_mesh
 from .method.outcome import Outcome, Step
 from .method.weights import TEAR
 
@@ -111,20 +113,43 @@ class Reconstruction(Outcome):
         """(n_edges,) bool: edges of G0 across which the surface is cut."""
         return np.abs(self.residual) > TEAR
 
-    def mesh(self) -> Mesh:
-        """Triangles over the valid pixels, cut at the `broken` edges, with the given normals; OpenCV frame."""
-        pixels = self.graph.pixels
-        position, shape = pixels.map.position, pixels.map.shape
-        cuts = Cuts.from_edges(shape, position[pixels.tail], position[pixels.head], self.broken)
-        return triangulate(self.depth, pixels.map.camera, cuts=cuts, normals=self.normals)
+    def mesh(self, max_faces: int | None = None, max_error: float | None = None) -> Mesh:
+        """Triangles over the valid pixels, cut at the `broken` edges, with the given normals; OpenCV frame.
 
-    def save(self, path: Path | str) -> None:
-        """Write by suffix: the depth (.npy .exr .tiff .png …), the mesh (.ply .obj .glb .stl) or the report (.html)."""
+        Parameters
+        ----------
+        max_faces : int, optional
+            At most so many triangles, fewer where the surface is plain; see `reduce_mesh`.
+        max_error : float, optional
+            Largest distance from the surface in pixels, along each pixel's ray. By default every pixel is a vertex.
+
+        Returns
+        -------
+        Mesh
+        """
+        check_limits(max_faces, max_error)
+        pixels = self.graph.pixels
+        position, shape, camera = pixels.map.position, pixels.map.shape, pixels.map.camera
+        cuts = Cuts.from_edges(shape, position[pixels.tail], position[pixels.head], self.broken)
+        full = triangulate(self.depth, camera, cuts=cuts, normals=self.normals)
+        torn = cuts.diagonal | cuts.antidiagonal
+        return reduce_mesh(full, camera, max_faces=max_faces, max_error=max_error, torn=torn)
+
+    def save(
+        self, path: Path | str, *, max_faces: int | Sequence[int] | None = None, max_error: float | None = None
+    ) -> None:
+        """Write by suffix: the depth (.npy .exr .tiff .png …), the mesh (.ply .obj .glb .stl) or the report (.html).
+
+        `max_faces` and `max_error` limit a mesh as in `mesh`. Several numbers of faces are levels of detail, which a .glb
+        can hold.
+        """
         suffix = Path(path).suffix.lower()
+        several = [max_faces] if max_faces is None or isinstance(max_faces, int) else sorted(max_faces, reverse=True)
         if suffix in (".html", ".htm"):
             report.write_report(self, path)
         elif suffix in io.mesh_suffixes():
-            io.write_mesh(path, self.mesh())
+            finest, *coarser = (self.mesh(n, max_error) for n in several)
+            io.write_mesh(path, finest, coarser=coarser)
         elif suffix in io.writable():
             io.write_depth(path, self.depth)
         else:

@@ -119,7 +119,7 @@ def _write(folder: Path, result, name: str, with_report: bool, about: dict[str, 
 
     asked = argparse.Namespace(
         format=("npy",), mesh=("ply",), texture=None, points=False, labels=False, graphml=False, picture=True,
-        report=with_report,
+        report=with_report, faces=None, error=None,
     )  # fmt: skip
     with place_for(folder), staged(folder, staging_for(folder), earlier_files(folder)) as staging:
         publishing.write_all(staging, result, name, asked, about=about)

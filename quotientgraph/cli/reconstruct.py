@@ -77,7 +77,7 @@ def _do(task: InputTask, watcher: Watcher) -> dict[str, Any]:
             result = integrated(source, settings, args, watcher)
         known = record_of(source, result, args)
         watcher.stage("writing")
-        write_all(folder, result, task.name, args, image, known_of(task.path, known))
+        known |= write_all(folder, result, task.name, args, image, known_of(task.path, known))
         files = sorted(file.name for file in folder.iterdir())
         write_manifest(folder, str(task.path), args)
     return {"output": str(task.target), "files": files, **known}
@@ -226,4 +226,6 @@ def sentence(record: dict[str, Any]) -> str:
         parts.append(error_text(record))
     parts.append(f"{record['total_seconds']:.2f} s")
     lines = [f"{record['name']}: {', '.join(parts)}", f"  {record['understood']}"]
+    if record.get("mesh_error"):
+        lines.append(f"  mesh of {record['faces']:,} faces, within {record['mesh_error']:.2g} pixels of the surface")
     return "\n".join([*lines, f"  → {record['output']}: {', '.join(record['files'])}"])
