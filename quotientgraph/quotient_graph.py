@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from laplacians import working_clock
 
-from . import io
+from . import io, report
 from .beyond.anchors import Anchors
 from .beyond.automatic_angle import suitable_angle
 from .beyond.creases import refine_creases
@@ -243,6 +243,9 @@ class QuotientGraph(Quotient):
         settings = BEST.changed(filling=filling)
         backend = solver if isinstance(solver, str) and solver == "auto" else backend_of(solver, "solver")
         return fill(self, backend, _hooks(self, settings).leave_out).potential
+
+    def _repr_html_(self) -> str:
+        return report.graph_fragment(self)
 
     def node_table(self) -> export.Table:
         """Columns with one entry per component; see `quotientgraph.graph.export.node_table`."""

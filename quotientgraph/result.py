@@ -156,9 +156,12 @@ class Reconstruction(Outcome):
             known = [".html", *io.mesh_suffixes(), *io.writable()]
             raise io.OutputError(f"path: the suffix of {str(path)!r} is not known; use one of {' '.join(known)}")
 
-    def show(self) -> report.Fragment | None:
-        """Show the maps and the convergence: in windows, or in a notebook as a picture with a few numbers."""
-        return report.show(self)
+    def show(self, image: np.ndarray | None = None) -> report.Fragment | None:
+        """Show the surface: in a notebook with the views of the report, elsewhere as maps in windows.
+
+        `image` is a photograph of the scene, (H, W, 3) or (H, W).
+        """
+        return report.show(self, image)
 
     def _repr_html_(self) -> str:
         return report.html_fragment(self)

@@ -237,7 +237,7 @@ def test_the_command_line_takes_sizes(tmp_path, capsys):
     assert "within 0.5 pixels" in capsys.readouterr().out
     for words, told in (
         (["--faces", "many"], "200k"),
-        (["--error", "-1px"], "0.5px"),
+        (["--error", "half"], "0.5px"),
         (["--faces", "9", "--mesh", "none"], "no --mesh"),
         (["--faces", "9,3", "--mesh", "ply"], "glb"),
     ):

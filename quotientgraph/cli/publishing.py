@@ -81,8 +81,10 @@ def write_all(
     args: argparse.Namespace,
     image: np.ndarray | None = None,
     about: Mapping[str, str] | None = None,
+    truth: np.ndarray | None = None,
+    prior: np.ndarray | None = None,
 ) -> dict[str, int | float]:
-    """Write the files that the options ask for into a folder; `image` is the texture, `about` is for the report.
+    """Write the files that the options ask for into a folder; `image` is the texture, what follows is for the report.
 
     Returns the number of faces of the mesh, and how far it leaves the surface in pixels, if there is a mesh.
     """
@@ -112,5 +114,6 @@ def write_all(
         about = {
             key: printable(text) for key, text in (about or {}).items()
         }  # a file name may hold bytes that are no text
-        report.write_report(result, folder / "report.html", title=printable(name), image=photo, about=about)
+        known = {"image": photo, "about": about, "truth": truth, "prior": prior}
+        report.write_report(result, folder / "report.html", title=printable(name), **known)  # type: ignore[arg-type]
     return facts

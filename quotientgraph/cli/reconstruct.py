@@ -77,7 +77,9 @@ def _do(task: InputTask, watcher: Watcher) -> dict[str, Any]:
             result = integrated(source, settings, args, watcher)
         known = record_of(source, result, args)
         watcher.stage("writing")
-        known |= write_all(folder, result, task.name, args, image, known_of(task.path, known))
+        truth = source.found.read_truth() if args.report else None
+        prior = settings.get("prior")
+        known |= write_all(folder, result, task.name, args, image, known_of(task.path, known), truth, prior)
         files = sorted(file.name for file in folder.iterdir())
         write_manifest(folder, str(task.path), args)
     return {"output": str(task.target), "files": files, **known}

@@ -3,13 +3,14 @@
     write_report(result, "bear.html")      the whole story, with a 3-D view, in one self-contained file
     depth_picture, label_picture, …        (H, W, 3) uint8 arrays, ready for any image writer
     figures(result)                        matplotlib figures, for papers
-    html_fragment(result), show(result)    what notebooks and `result.show()` display
+    show(result)                           what `result.show()` displays: the report's views in a notebook
+    html_fragment(result), graph_fragment  small static summaries, which notebooks show for a result and a graph
 
 Colours, charts and the 3-D viewer are the package's own; matplotlib is needed by `figures` alone.
 """
 
 from .figures import figures
-from .notebook import Fragment, html_fragment, show
+from .notebook import Fragment, frame_fragment, graph_fragment, html_fragment, show
 from .page import write_report
 from .pictures import (
     depth_picture,
@@ -24,6 +25,8 @@ __all__ = [
     "Fragment",
     "depth_picture",
     "figures",
+    "frame_fragment",
+    "graph_fragment",
     "html_fragment",
     "label_picture",
     "normal_picture",
