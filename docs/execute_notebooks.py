@@ -8,6 +8,7 @@ the notebooks are executed by nbclient, and become a page and a file to download
 from __future__ import annotations
 
 import base64
+import os
 import re
 import sys
 from pathlib import Path
@@ -37,7 +38,11 @@ def executed(path: Path) -> Any:
     make = {"markdown": nbformat.v4.new_markdown_cell, "code": nbformat.v4.new_code_cell}
     notebook = nbformat.v4.new_notebook(cells=[make[kind](text) for kind, text in cells_of(path)])
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(HERE)}}).execute()
+    # The packages of this clone, whether they are installed or not.
+    paths = [str(HERE.parent), str(HERE.parent / "solvers"), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    client = NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(FOLDER)}})
+    client.execute(env=environment)
     return notebook
 
 

@@ -16,8 +16,8 @@ graph
 # %% [markdown]
 # ## Which borders are tears?
 #
-# Two components touch along pixel edges, and each edge has a residual: by how much the reconstruction misses what the normals
-# predict. As a networkx graph, an edge carries the mean of these.
+# Two components touch along pixel edges, and each edge has a residual: by how much the reconstruction misses what the
+# normals predict. As a networkx graph, an edge carries the mean of these.
 
 # %%
 result = graph.optimize()
@@ -48,8 +48,8 @@ merged.show()
 # %% [markdown]
 # ## Other people's components
 #
-# `from_labels` takes any segmentation. Here it is a checkerboard, which knows nothing of the surface. Where a square crosses a
-# silhouette, the two sides are one component, and the tear is filled in.
+# `from_labels` takes any segmentation. Here it is a checkerboard, which knows nothing of the surface. Where a square crosses
+# a silhouette, the two sides are one component, and the tear is filled in.
 
 # %%
 rows, columns = np.indices(scene.mask.shape) // 16

@@ -16,8 +16,8 @@ true_normals, mask = scene.normals, scene.mask  # OpenCV frame: x right, y down,
 # %% [markdown]
 # ## The photographs
 #
-# A matt surface is as bright as the cosine between its normal and the light. Twelve lights stand in a ring around the camera;
-# some noise and the shadow on the far side are part of the game.
+# A matt surface is as bright as the cosine between its normal and the light. Twelve lights stand in a ring around the
+# camera; some noise and the shadow on the far side are part of the game.
 
 # %%
 rng = np.random.default_rng(0)

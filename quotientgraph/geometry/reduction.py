@@ -81,9 +81,9 @@ class _Surface:
     def __init__(self, mesh: Mesh, camera: Camera, torn: np.ndarray | None, max_faces: int | None) -> None:
         height, width = mesh.shape
         self.mesh = mesh
-        self.points = np.full((height * width, 3), np.nan)
-        self.points[mesh.pixels] = mesh.vertices
-        self.points = self.points.reshape(height, width, 3)
+        points = np.full((height * width, 3), np.nan)
+        points[mesh.pixels] = mesh.vertices
+        self.points = points.reshape(height, width, 3)
         corners = mesh.pixels[mesh.faces].astype(np.int64)
         self.square = (corners // width).min(axis=1) * (width - 1) + (corners % width).min(axis=1)
         self.n_own = np.bincount(self.square, minlength=(height - 1) * (width - 1)).astype(np.uint8)

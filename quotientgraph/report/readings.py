@@ -87,22 +87,22 @@ def pack_readings(
     thin = (slice(crop[0].start, crop[0].stop, step), slice(crop[1].start, crop[1].stop, step))
     parts = [byte_planes(_codes(one.values[thin], one.scale, one.fine)) for one in readings]
     place = np.zeros(result.depth.shape, dtype=np.uint8)
-    for number, region in reversed(list(enumerate(regions, start=1))):
-        place[region.mask] = number
+    for k, region in reversed(list(enumerate(regions, start=1))):
+        place[region.mask] = k
     levels = list(result.levels) or [result.graph]
     chosen = sorted({round(x) for x in np.linspace(0, len(levels) - 1, min(MAX_LEVELS, len(levels)))})
     labels = [image[thin] for image in stable_labels(levels)]
     seen = [labels[k][labels[0] >= 0] for k in chosen]
     names, number = np.unique(np.concatenate(seen), return_inverse=True)
     number = number.reshape(len(chosen), -1)
-    component = np.zeros(labels[0].shape, dtype=np.uint32)
+    rows, columns = labels[0].shape
+    component = np.zeros((rows, columns), dtype=np.uint32)
     component[labels[0] >= 0] = number[0] + 1
     whole = np.tile(np.arange(len(names), dtype=np.uint32), (len(chosen), 1))
     for level in range(len(chosen)):
         whole[level, number[0]] = number[level]
     parts += [byte_planes(component), byte_planes(place[thin]), label_colors(names).tobytes()]
     parts += [byte_planes(names.astype(np.uint32)), *(byte_planes(row) for row in whole)]
-    rows, columns = component.shape
     about = {
         "rows": rows,
         "columns": columns,
