@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from laplacians import working_clock
 from laplacians.core import companion
 
-from . import io
+from . import io, report
 from .analysis.exports import ExportedQuotient
 from .beyond.anchors import Anchors
 from .beyond.automatic_angle import suitable_angle
@@ -59,7 +59,8 @@ class QuotientGraph(ExportedQuotient):
 
     Examples
     --------
-    >>>     >>> graph = QuotientGraph.from_normals(np.tile([0.0, 0.0, 1.0], (4, 5, 1)))
+    >>> import numpy as np
+    >>> graph = QuotientGraph.from_normals(np.tile([0.0, 0.0, 1.0], (4, 5, 1)))
     >>> graph.n_components, graph.pixels.n_pixels, graph.pixels.n_edges
     (1, 20, 55)
     >>> graph.optimize().converged
@@ -256,6 +257,9 @@ class QuotientGraph(ExportedQuotient):
         # The published method says nothing about confidence, so its preset does not spend time on it.
         plain = (preset or self.preset) == "paper"
         return Reconstruction.from_outcome(found if plain else judged(found))
+
+    def _repr_html_(self) -> str:
+        return report.graph_fragment(self)
 
 
 def _resolved(angle: Any, pixels: PixelGraph) -> float | None:

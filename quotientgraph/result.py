@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -12,7 +13,8 @@ from . import io, report
 from .analysis.hierarchy import Hierarchy
 from .analysis.resistance import resistances
 from .beyond.confidence import confidence
-from .geometry.mesh import Cuts, Mesh, triangulate
+from .geometry.mesh import Mesh, triangulate
+from .geometry.reduction import check_limits, reduce_mesh
 from .method.outcome import Outcome, Step
 from .method.weights import TEAR
 
@@ -128,32 +130,54 @@ class Reconstruction(Outcome):
         """(n_edges,) bool: edges of G0 across which the surface is cut."""
         return np.abs(self.residual) > TEAR
 
-    def mesh(self) -> Mesh:
-        """Triangles over the valid pixels, cut at the `broken` edges, with the given normals; OpenCV frame."""
-        pixels = self.graph.pixels
-        position, shape = pixels.map.position, pixels.map.shape
-        gone = pixels.removed  # neighbours that are not joined: the surface is cut there as well
-        tail, head = np.append(pixels.tail, gone[:, 0]), np.append(pixels.head, gone[:, 1])
-        broken = np.append(self.broken, np.ones(len(gone), dtype=bool))
-        cuts = Cuts.from_edges(shape, position[tail], position[head], broken)
-        return triangulate(self.depth, pixels.map.camera, cuts=cuts, normals=self.normals)
+    def mesh(self, max_faces: int | None = None, max_error: float | None = None) -> Mesh:
+        """Triangles over the valid pixels, cut at the `broken` edges, with the given normals; OpenCV frame.
 
-    def save(self, path: Path | str) -> None:
-        """Write by suffix: the depth (.npy .exr .tiff .png …), the mesh (.ply .obj .glb .stl) or the report (.html)."""
+        Parameters
+        ----------
+        max_faces : int, optional
+            At most so many triangles, fewer where the surface is plain; see `reduce_mesh`.
+        max_error : float, optional
+            Largest distance from the surface in pixels, along each pixel's ray. By default every pixel is a vertex.
+
+        Returns
+        -------
+        Mesh
+        """
+        check_limits(max_faces, max_error)
+        pixels = self.graph.pixels
+        camera, cuts = pixels.map.camera, pixels.cuts(self.broken)
+        full = triangulate(self.depth, camera, cuts=cuts, normals=self.normals)
+        torn = cuts.diagonal | cuts.antidiagonal
+        return reduce_mesh(full, camera, max_faces=max_faces, max_error=max_error, torn=torn)
+
+    def save(
+        self, path: Path | str, *, max_faces: int | Sequence[int] | None = None, max_error: float | None = None
+    ) -> None:
+        """Write by suffix: the depth (.npy .exr .tiff .png …), the mesh (.ply .obj .glb .stl) or the report (.html).
+
+        `max_faces` and `max_error` limit a mesh as in `mesh`. Several numbers of faces are levels of detail, which a .glb
+        can hold.
+        """
         suffix = Path(path).suffix.lower()
+        several = [max_faces] if max_faces is None or isinstance(max_faces, int) else sorted(max_faces, reverse=True)
         if suffix in (".html", ".htm"):
             report.write_report(self, path)
         elif suffix in io.mesh_suffixes():
-            io.write_mesh(path, self.mesh())
+            finest, *coarser = (self.mesh(n, max_error) for n in several)
+            io.write_mesh(path, finest, coarser=coarser)
         elif suffix in io.writable():
             io.write_depth(path, self.depth)
         else:
             known = [".html", *io.mesh_suffixes(), *io.writable()]
             raise io.OutputError(f"path: the suffix of {str(path)!r} is not known; use one of {' '.join(known)}")
 
-    def show(self) -> report.Fragment | None:
-        """Show the maps and the convergence: in windows, or in a notebook as a picture with a few numbers."""
-        return report.show(self)
+    def show(self, image: np.ndarray | None = None) -> report.Fragment | None:
+        """Show the surface: in a notebook with the views of the report, elsewhere as maps in windows.
+
+        `image` is a photograph of the scene, (H, W, 3) or (H, W).
+        """
+        return report.show(self, image)
 
     def _repr_html_(self) -> str:
         return report.html_fragment(self)

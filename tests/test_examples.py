@@ -4,12 +4,15 @@ import ast
 import importlib
 import importlib.util
 import runpy
+import sys
+import types
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("[a-z]*.py"))
 SCRIPTS = [*EXAMPLES, *sorted((ROOT / "docs").glob("*.py"))]
 
 # example -> what must hold of the names it defines
@@ -59,9 +62,37 @@ def test_example(path, monkeypatch, tmp_path):
     assert CLAIMS[path.stem](names)
 
 
+# notebook -> what must hold of the names it defines
+STORIES = {
+    "photometric_stereo": lambda names: (
+        names["error"] < 0.01 and names["light"].deviation <= 0.25 and len(names["few"].faces) <= 2000
+    ),
+    "network_normals": lambda names: (
+        names["off"](names["both"].depth) < 0.5 * names["off"](names["prior"]) < names["off"](names["alone"].depth)
+    ),
+    "graph_research": lambda names: (
+        0 < names["silhouettes"] < names["net"].number_of_edges() / 4
+        and names["errors"]["squares"] > 2 * names["errors"]["by angle"]
+    ),
+}
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook(path, monkeypatch, tmp_path):
+    """The notebook runs from its first cell to its last, as plain Python, and what it tells is true."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "ipykernel", types.SimpleNamespace())  # no window, as in a notebook
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith("# %% [markdown]\n# # ")
+    names = runpy.run_path(str(path), run_name="__main__")
+    assert path.stem in STORIES, f"say in STORIES what {path.name} comes to"
+    assert STORIES[path.stem](names)
+
+
 def test_every_claim_has_its_example():
     """No claim is left over from an example that is gone."""
     assert set(CLAIMS) <= {path.stem for path in EXAMPLES}
+    assert set(STORIES) <= {path.stem for path in NOTEBOOKS}
 
 
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)

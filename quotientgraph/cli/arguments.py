@@ -170,6 +170,32 @@ def anchor(text: str) -> tuple[int, int, float]:
         raise argparse.ArgumentTypeError(f"{text!r} is not U,V,DEPTH such as 120,80,2.5") from None
 
 
+def faces(text: str) -> tuple[int, ...]:
+    """A type for argparse: numbers of faces such as 200k or 1.5M, the largest first."""
+    found = []
+    for word in text.split(","):
+        digits, unit = (word[:-1], word[-1].lower()) if word[-1:].lower() in ("k", "m") else (word, "")
+        try:
+            count = float(digits) * {"": 1, "k": 1e3, "m": 1e6}[unit]
+        except ValueError:
+            count = -1.0
+        if not 1 <= count < 2**31:
+            raise argparse.ArgumentTypeError(f"{word!r} is not a number of faces such as 200000, 200k or 1.5M")
+        found.append(round(count))
+    return tuple(sorted(set(found), reverse=True))
+
+
+def pixels(text: str) -> float:
+    """A type for argparse: a length in pixels, with or without its unit, such as 0.5px."""
+    try:
+        value = float(text.lower().removesuffix("px"))
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a length in pixels such as 0.5px")
+    return value
+
+
 def listed(*known: str) -> Callable[[str], tuple[str, ...]]:
     """Make a type for argparse: some of the known words, separated by commas; "none" is the empty choice."""
 

@@ -107,6 +107,11 @@ def check(args: argparse.Namespace) -> None:
             raise UsageError(f"argument --{option.replace('_', '-')}: there is no --depth-prior that it is about")
     if args.texture is not None and "stl" in args.mesh:
         raise UsageError("argument --texture: an STL file holds no texture; use ply, obj or glb")
+    for option in ("faces", "error"):
+        if getattr(args, option) is not None and not args.mesh:
+            raise UsageError(f"argument --{option}: there is no --mesh that it is about")
+    if args.faces is not None and len(args.faces) > 1 and "glb" not in args.mesh:
+        raise UsageError("argument --faces: levels of detail need --mesh glb; give one number for other formats")
     if not publishing.planned(args):
         raise UsageError("nothing to write: --format and --mesh are both none, and no other output is asked for")
 

@@ -22,7 +22,7 @@ _TABLES = ["components_nodes.csv", "components_edges.csv"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from .arguments import listed, suggest
+    from .arguments import faces, listed, pixels, suggest
 
     group = parser.add_argument_group("output")
     group.add_argument(
@@ -43,6 +43,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--mesh", type=listed(*MESH), default=("ply",), metavar="LIST", help=f"{', '.join(MESH)} or none (ply)"
     )
     suggest(mesh, (*MESH, "none"))
+    group.add_argument(
+        "--faces",
+        type=faces,
+        metavar="N",
+        help="at most so many triangles, such as 200k; several numbers are levels of detail in a .glb (2 a pixel)",
+    )
+    group.add_argument(
+        "--error",
+        type=pixels,
+        metavar="PX",
+        help="triangles may leave the surface by so many pixels, such as 0.5px (0: every pixel is a corner)",
+    )
     group.add_argument("--texture", metavar="IMAGE", help="photograph to lay over mesh, points and report")
     for name, text in {
         "points": "point cloud, points.ply",
@@ -72,16 +84,24 @@ def write_all(
     args: argparse.Namespace,
     image: np.ndarray | None = None,
     about: Mapping[str, str] | None = None,
-) -> None:
-    """Write the files that the options ask for into a folder; `image` is the texture, `about` is for the report."""
+    truth: np.ndarray | None = None,
+    prior: np.ndarray | None = None,
+) -> dict[str, int | float]:
+    """Write the files that the options ask for into a folder; `image` is the texture, what follows is for the report.
+
+    Returns the number of faces of the mesh, and how far it leaves the surface in pixels, if there is a mesh.
+    """
     from .. import io, report
 
+    facts: dict[str, int | float] = {}
     for kind in args.format:
         io.write_depth(folder / f"depth.{kind}", result.depth)
     if args.mesh:
-        mesh = result.mesh()
+        mesh, *coarser = (result.mesh(n, args.error) for n in args.faces or (None,))
+        facts = {"faces": len(mesh.faces), "mesh_error": round(mesh.deviation, 4)}
         for kind in args.mesh:
-            io.write_mesh(folder / f"mesh.{kind}", mesh, texture=image)
+            levels = coarser if kind == "glb" else ()
+            io.write_mesh(folder / f"mesh.{kind}", mesh, texture=image, coarser=levels)
     photo = image if image is not None and image.shape[:2] == result.depth.shape else None
     if args.points:
         colours = photo if photo is not None and photo.dtype == "uint8" and photo.ndim == 3 else None
@@ -101,4 +121,6 @@ def write_all(
         about = {
             key: printable(text) for key, text in (about or {}).items()
         }  # a file name may hold bytes that are no text
-        report.write_report(result, folder / "report.html", title=printable(name), image=photo, about=about)
+        known = {"image": photo, "about": about, "truth": truth, "prior": prior}
+        report.write_report(result, folder / "report.html", title=printable(name), **known)  # type: ignore[arg-type]
+    return facts

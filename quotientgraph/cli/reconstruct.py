@@ -78,7 +78,9 @@ def _do(task: InputTask, watcher: Watcher) -> dict[str, Any]:
             result = integrated(source, settings, args, watcher)
         known = record_of(source, result, args)
         watcher.stage("writing")
-        write_all(folder, result, task.name, args, image, known_of(task.path, known))
+        truth = source.found.read_truth() if args.report else None
+        prior = settings.get("prior")
+        known |= write_all(folder, result, task.name, args, image, known_of(task.path, known), truth, prior)
         files = sorted(file.name for file in folder.iterdir())
         write_manifest(folder, str(task.path), args)
     return {"output": str(task.target), "files": files, **known}
@@ -265,4 +267,6 @@ def sentence(record: dict[str, Any]) -> str:
         parts.append(error_text(record))
     parts.append(f"{record['total_seconds']:.2f} s")
     lines = [f"{record['name']}: {', '.join(parts)}", f"  {record['understood']}"]
+    if record.get("mesh_error"):
+        lines.append(f"  mesh of {record['faces']:,} faces, within {record['mesh_error']:.2g} pixels of the surface")
     return "\n".join([*lines, f"  → {record['output']}: {', '.join(record['files'])}"])

@@ -103,6 +103,9 @@ class Mesh:
     pixels : (n_vertices,) int32
         Flat image position of each vertex.
     shape : (height, width)
+    deviation : float
+        Largest distance to the surface at any pixel that the mesh covers, along its ray and in pixels at the surface; 0
+        for a mesh of all pixels.
     """
 
     vertices: np.ndarray = field(repr=False)
@@ -110,6 +113,7 @@ class Mesh:
     normals: np.ndarray = field(repr=False)
     pixels: np.ndarray = field(repr=False)
     shape: Shape
+    deviation: float = 0.0
 
     @property
     def uv(self) -> np.ndarray:

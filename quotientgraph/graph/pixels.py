@@ -10,6 +10,7 @@ import numpy as np
 from laplacians.core.edges import connected_labels
 from laplacians.core.jit import WHOLE, kernel, portion
 
+from ..geometry.mesh import Cuts
 from ..geometry.normals import NormalMap
 from .tables import GraphTables
 
@@ -108,6 +109,12 @@ class PixelGraph:
         column -= left - 1
         row += column
         return shape, row
+
+    def cuts(self, broken: np.ndarray) -> Cuts:
+        """The edges that `broken` (n_edges,) chooses, and the `removed` neighbour pairs, as images."""
+        tail, head = np.append(self.tail[broken], self.removed[:, 0]), np.append(self.head[broken], self.removed[:, 1])
+        at = self.map.position
+        return Cuts.from_edges(self.map.shape, at[tail], at[head], np.ones(len(tail), dtype=bool))
 
     @cached_property
     def pieces(self) -> np.ndarray:

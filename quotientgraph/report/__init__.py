@@ -4,7 +4,8 @@
     depth_picture, label_picture, …        (H, W, 3) uint8 arrays, ready for any image writer
     border_picture, graph_picture, …       the same of decompositions as graphs; dendrogram_svg of their merge tree
     figures(result)                        matplotlib figures, for papers
-    html_fragment(result), show(result)    what notebooks and `result.show()` display
+    show(result)                           what `result.show()` displays: the report's views in a notebook
+    html_fragment(result), graph_fragment  small static summaries, which notebooks show for a result and a graph
 
 Colours, charts and the 3-D viewer are the package's own; matplotlib is needed by `figures` alone.
 """
@@ -13,7 +14,7 @@ from .coloring import component_picture
 from .dendrogram import dendrogram_svg
 from .figures import figures
 from .graph_pictures import border_picture, graph_picture, uncertainty_picture
-from .notebook import Fragment, html_fragment, show
+from .notebook import Fragment, frame_fragment, graph_fragment, html_fragment, show
 from .page import write_report
 from .pictures import (
     depth_picture,
@@ -31,6 +32,8 @@ __all__ = [
     "dendrogram_svg",
     "depth_picture",
     "figures",
+    "frame_fragment",
+    "graph_fragment",
     "graph_picture",
     "html_fragment",
     "label_picture",

@@ -1,0 +1,64 @@
+# %% [markdown]
+# # The graph as a laboratory
+#
+# Everything happens on a graph that can be taken out, changed and put back. This notebook asks three questions of it: which
+# borders are tears, what merging does, and what happens if somebody else draws the components.
+
+# %%
+import numpy as np
+
+from quotientgraph import QuotientGraph, metrics, scenes
+
+scene = scenes.make("spheres", shape=(160, 200))
+graph = QuotientGraph.from_normals(scene.normals, scene.mask, scene.camera, frame="opencv", angle=2.0)
+graph
+
+# %% [markdown]
+# ## Which borders are tears?
+#
+# Two components touch along pixel edges, and each edge has a residual: by how much the reconstruction misses what the
+# normals predict. As a networkx graph, an edge carries the mean of these.
+
+# %%
+result = graph.optimize()
+net = graph.to_networkx(result.potential)
+sizes = sorted((abs(data["residual"]), data["n_edges"], a, b) for a, b, data in net.edges(data=True))
+print(f"{net.number_of_nodes()} components, {net.number_of_edges()} borders")
+print("the best fit: ", sizes[0][:2])
+print("the worst fit:", sizes[-1][:2])
+
+# %% [markdown]
+# Most borders fit to a fraction of a pixel, and a few do not fit at all: those are the silhouettes of the spheres.
+
+# %%
+residual = np.array([size for size, *_ in sizes])
+silhouettes = int(np.sum(residual > 10 * np.median(residual)))
+print(f"{silhouettes} of {len(residual)} borders miss by more than ten times the median")
+
+# %% [markdown]
+# ## What does merging do?
+#
+# Each level contracts the components that fit their neighbours best. The slider of the view runs over the levels.
+
+# %%
+merged = graph.optimize(merge_every=5)
+print([level.n_components for level in merged.levels])
+merged.show()
+
+# %% [markdown]
+# ## Other people's components
+#
+# `from_labels` takes any segmentation. Here it is a checkerboard, which knows nothing of the surface. Where a square crosses
+# a silhouette, the two sides are one component, and the tear is filled in.
+
+# %%
+rows, columns = np.indices(scene.mask.shape) // 16
+squares = (rows * 100 + columns).ravel()[graph.pixels.map.position]
+other = QuotientGraph.from_labels(graph.pixels, graph.jump, squares).optimize()
+errors = {
+    "by angle": metrics.relative_error(result.depth, scene.depth),
+    "merged": metrics.relative_error(merged.depth, scene.depth),
+    "squares": metrics.relative_error(other.depth, scene.depth),
+}
+for name, error in errors.items():
+    print(f"{name:>9}: {100 * error:.2f} %")
