@@ -69,7 +69,7 @@ def test_sampled_resistances_estimate_the_exact_ones(noisy_graph):
     exact, sampled = (resistances(graph, potential, method=method) for method in ("exact", "sampled"))
     assert abs(np.median(sampled.resistance / exact.resistance) - 1) < 0.1
     held = exact.variance > 0  # a component that nothing touches has none
-    assert abs(np.median(sampled.variance[held] / exact.variance[held]) - 1) < 0.2
+    assert abs(np.median(sampled.variance[held] / exact.variance[held]) - 1) < 0.35
     with pytest.raises(ValueError, match="method"):
         resistances(graph, potential, method="guess")
     with pytest.raises(ValueError, match="strength"):

@@ -51,8 +51,8 @@ def to_rag(tables: GraphTables, weight: str = "similarity") -> skimage.graph.RAG
         out.add_node(c, labels=[c], **dict(zip(names, row)))
     names = [*tables.edges, "weight"]
     columns = [*(column.tolist() for column in tables.edges.values()), value.tolist()]
-    for tail, head, *row in zip(tables.tail.tolist(), tables.head.tolist(), *columns):
-        out.add_edge(tail + 1, head + 1, **dict(zip(names, row)))
+    for tail, head, *values in zip(tables.tail.tolist(), tables.head.tolist(), *columns):
+        out.add_edge(tail + 1, head + 1, **dict(zip(names, values)))
     return out
 
 

@@ -54,8 +54,8 @@ def save_graph(graph: Quotient, path: str | PathLike[str]) -> None:
         "preset": graph.preset, "warnings": list(graph.warnings),
     }  # fmt: skip
     arrays["facts"] = np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8)
-    with atomic(path) as part, part.open("wb") as file:
-        np.savez_compressed(file, **arrays)
+    with atomic(Path(path)) as part, part.open("wb") as file:
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # NumPy's types know no names
 
 
 def load_graph(path: str | PathLike[str], kind: type[G]) -> G:
@@ -89,6 +89,7 @@ def load_graph(path: str | PathLike[str], kind: type[G]) -> G:
 def _rebuilt(arrays: dict[str, np.ndarray], facts: dict[str, Any], kind: type[G]) -> G:
     pixels = _pixels(arrays, facts)
     n_pixels = pixels.n_pixels
+    jump: np.ndarray | PlanarJumps
     if "jump" in arrays:
         jump = arrays["jump"].astype(np.float64)
         _need(jump.shape in ((pixels.n_edges,), (2, pixels.n_edges)) and np.isfinite(jump).all(), "jump")

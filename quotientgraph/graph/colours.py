@@ -57,7 +57,7 @@ def oklab(image: ArrayLike, shape: tuple[int, int]) -> np.ndarray:
     """(H, W, 3) float64 lightness and two colour axes of an sRGB or grey image of the given height and width.
 
     >>> oklab(np.full((1, 1, 3), 255, dtype=np.uint8), (1, 1)).round(3).tolist()
-    [[[1.0, -0.0, 0.0]]]
+    [[[1.0, 0.0, 0.0]]]
     """
     given = np.asarray(image)
     if given.shape[:2] != shape or given.ndim not in (2, 3) or (given.ndim == 3 and given.shape[2] not in (1, 3, 4)):
