@@ -79,12 +79,14 @@ def integrate(
     anchors: Sequence[tuple[float, float, float]] | None = None,
     rtol: float | None = None,
     check: bool = True,
+    wrap: str = "auto",
+    slope: str = "remove",
 ) -> Reconstruction:
     """Recover depth from normals: ``QuotientGraph.from_normals(...).optimize(...)``, or one of its peers.
 
     Parameters
     ----------
-    normals, mask, camera, frame, angle, check
+    normals, mask, camera, frame, angle, check, wrap, slope
         As in `QuotientGraph.from_normals`. Pixel-level methods do not use `angle`.
     connectivity : 4 or 8, optional
         By default 8; 4 for "bini" and "fft".
@@ -149,6 +151,8 @@ prior_confidence, anchors
         chosen.connectivity if connectivity is None else connectivity,
         preset=preset or "best",
         check=check,
+        wrap=wrap,
+        slope=slope,
     )
     found = run(graph, **{name: value for name, value in given.items() if name in taken})
     return found if isinstance(found, Reconstruction) else Reconstruction.from_outcome(found)

@@ -26,9 +26,11 @@ from .graph import export
 from .graph.pixels import PixelGraph
 from .graph.quotient import Quotient, jumps_of
 from .graph.selection import components_by_angle
+from .graph.slope import levelled, slope_warnings
 from .method.filling import fill
 from .method.optimize import Hooks, backend_of, optimize
 from .method.outcome import Progress
+from .method.torus import is_continuous
 from .result import Reconstruction
 from .settings import BEST, Settings, check_angle
 
@@ -79,6 +81,8 @@ class QuotientGraph(Quotient):
         continuity: Continuity = planar,
         preset: str = "best",
         check: bool = True,
+        wrap: str = "auto",
+        slope: str = "remove",
     ) -> Self:
         """Q0 of a normal map: pixels are joined while neighbouring normals differ by less than `angle`.
 
@@ -104,6 +108,11 @@ class QuotientGraph(Quotient):
         check : bool
             Whether the frame and the camera are compared with what the normals show. A clear contradiction becomes a
             warning of the result that names what would fit better.
+        wrap : "auto", "none", "x", "y" or "both"
+            Around which borders the surface goes on, as that of a texture that tiles. "auto" is x for a panorama.
+        slope : "remove", "keep" or "steps"
+            What becomes of a net slope around a wrapped image: removed and reported, kept in the depth, or left for the
+            surface to undo by steps.
 
         Returns
         -------
@@ -120,18 +129,20 @@ class QuotientGraph(Quotient):
         mask = found.mask if mask is None else io.as_mask(mask, (height, width))
         given, corrected = io.understand_camera(camera, (height, width))
         view = as_camera(found.camera if given is None else given)
-        pixels = PixelGraph.from_map(NormalMap.from_array(found.normals, mask, view, frame), connectivity)
+        pixels = PixelGraph.from_map(NormalMap.from_array(found.normals, mask, view, frame, wrap), connectivity)
+        pixels = levelled(pixels, slope)
         doubts = io.check_conventions(found.normals, mask, view, frame) if check else []
         jump = jumps_of(pixels, continuity)
         formed = working_clock()
         chosen = _resolved(settings.angle if angle == "auto" else angle, pixels)
-        graph = cls.from_components(pixels, jump, components_by_angle(pixels, chosen))
+        whole = angle == "auto" and preset == "best" and is_continuous(pixels)  # a tile without any jump
+        graph = cls.from_components(pixels, jump, components_by_angle(pixels, 180.0 if whole else chosen))
         return replace(
             graph,
             angle=chosen,
             preset=preset if angle == "auto" else None,
             seconds={"graph": formed - began, "components": working_clock() - formed},
-            warnings=(*found.warnings, *corrected, *doubts),
+            warnings=(*found.warnings, *corrected, *doubts, *slope_warnings(pixels)),
         )
 
     def optimize(

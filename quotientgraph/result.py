@@ -54,10 +54,31 @@ class Reconstruction(Outcome):
     def depth(self) -> np.ndarray:
         """(H, W) float64 depth, NaN outside the valid pixels.
 
-        Central cameras: of geometric mean 1 over each piece. Orthographic: of mean 0, in the unit of the pixel size.
+        Central cameras: of geometric mean 1 over each piece; z, or the distance where the camera sees all around.
+        Orthographic: of mean 0, in the unit of the pixel size.
         """
         normal_map = self.graph.pixels.map
-        return normal_map.image(normal_map.camera.depth(self.potential))
+        depth = normal_map.image(normal_map.camera.depth(self.potential))
+        return depth + self._ramp(depth.shape) if normal_map.keeps_slope else depth
+
+    @property
+    def slope(self) -> tuple[float, float]:
+        """The net slope around a wrapped image, to the right and downwards, depth by length; 0 where it does not wrap.
+
+        It was removed from the surface unless ``slope="keep"`` was asked for; see `QuotientGraph.from_normals`.
+        """
+        return self.graph.pixels.map.slope
+
+    def _ramp(self, shape: tuple[int, ...]) -> np.ndarray:
+        """(H, W) depth of a plane of the net slope, 0 in the middle of the image."""
+        (right, down), m = self.slope, self.graph.pixels.map
+        v, u = (np.arange(n) - (size - 1) / 2 for n, size in zip(shape, m.shape, strict=True))
+        return m.camera.depth(down * v[:, None] + right * u)
+
+    @property
+    def distance(self) -> np.ndarray:
+        """(H, W) float64 distance from the camera along the ray, NaN outside; for parallel rays the depth."""
+        return self.graph.pixels.map.camera.distance(self.depth)
 
     @property
     def points(self) -> np.ndarray:
@@ -115,8 +136,12 @@ class Reconstruction(Outcome):
         """Triangles over the valid pixels, cut at the `broken` edges, with the given normals; OpenCV frame."""
         pixels = self.graph.pixels
         position, shape = pixels.map.position, pixels.map.shape
-        cuts = Cuts.from_edges(shape, position[pixels.tail], position[pixels.head], self.broken)
-        return triangulate(self.depth, pixels.map.camera, cuts=cuts, normals=self.normals)
+        wrap, camera = pixels.map.wrap, pixels.map.camera
+        cuts = Cuts.from_edges(shape, position[pixels.tail], position[pixels.head], self.broken, wrap)
+        rise = (0.0, 0.0)
+        if pixels.map.keeps_slope:
+            rise = float(camera.depth(self.slope[0] * shape[1])), float(camera.depth(self.slope[1] * shape[0]))
+        return triangulate(self.depth, camera, cuts=cuts, normals=self.normals, wrap=wrap, rise=rise)
 
     def save(self, path: Path | str) -> None:
         """Write by suffix: the depth (.npy .exr .tiff .png …), the mesh (.ply .obj .glb .stl) or the report (.html)."""
