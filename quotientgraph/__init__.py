@@ -19,6 +19,7 @@ __all__ = [
     "RayMap",
     "Reconstruction",
     "Step",
+    "height_map",
     "integrate",
     "io",
     "metrics",
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from . import io, metrics, report, scenes
     from .geometry.camera import Camera, Orthographic, Pinhole, RayMap
+    from .height import height_map
     from .integration import integrate
     from .quotient_graph import QuotientGraph
     from .result import Reconstruction, Step
@@ -45,6 +47,7 @@ else:
         "RayMap": "quotientgraph.geometry.camera",
         "Reconstruction": "quotientgraph.result",
         "Step": "quotientgraph.result",
+        "height_map": "quotientgraph.height",
         "integrate": "quotientgraph.integration",
     }
 

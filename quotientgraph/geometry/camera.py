@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .focal import Shape, pixels_per_radian, pixels_per_slope
-from .sphere import cube_to_panorama, equirectangular_rays, face_rays
+from .sphere import cube_to_panorama, equirectangular_rays, face_rays, unit_coordinates
 
 # The paper's thresholds are log-depths at the focal length of its benchmark, in pixels. Times that focal length they are
 # lengths in pixels at the surface, which mean the same for every camera.
@@ -237,12 +237,7 @@ class RayMap(Camera):
 
     @cached_property
     def _unit(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """x, y, z of the rays at length 1."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            unit = self.directions / np.linalg.norm(self.directions, axis=-1, keepdims=True)
-        unit[~np.isfinite(unit).all(axis=-1)] = np.nan
-        x, y, z = (np.ascontiguousarray(unit[..., k]) for k in range(3))
-        return x, y, z
+        return unit_coordinates(self.directions)
 
     def _check(self, shape: Shape) -> None:
         if self.directions.shape[:2] != tuple(shape):

@@ -35,6 +35,15 @@ def equirectangular_rays(shape: Shape, longitude: tuple[float, float], latitude:
     return np.stack(np.broadcast_arrays(flat * np.sin(lon), -np.sin(lat), flat * np.cos(lon)), axis=-1)
 
 
+def unit_coordinates(rays: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """x, y, z of rays (H, W, 3) at length 1, three (H, W) arrays; NaN where there is no ray."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        unit = rays / np.linalg.norm(rays, axis=-1, keepdims=True)
+    unit[~np.isfinite(unit).all(axis=-1)] = np.nan
+    x, y, z = (np.ascontiguousarray(unit[..., k]) for k in range(3))
+    return x, y, z
+
+
 def face_rays(size: int) -> dict[str, np.ndarray]:
     """(size, size, 3) rays of the pixels of each face of a cube, in the frame of the panorama."""
     if size < 1:
