@@ -136,7 +136,8 @@ class QuotientGraph(Quotient):
         formed = working_clock()
         chosen = _resolved(settings.angle if angle == "auto" else angle, pixels)
         whole = angle == "auto" and preset == "best" and is_continuous(pixels)  # a tile without any jump
-        graph = cls.from_components(pixels, jump, components_by_angle(pixels, 180.0 if whole else chosen))
+        labels = np.zeros(pixels.n_pixels, dtype=np.int32) if whole else components_by_angle(pixels, chosen)
+        graph = cls.from_components(pixels, jump, labels)
         return replace(
             graph,
             angle=chosen,

@@ -76,19 +76,34 @@ def fft(graph: Quotient, *, boundary: str | None = None, progress: Any = None) -
         raise ValueError(f'boundary={boundary!r} is not known; use "mirror" or "periodic"')
     began = laplacians.working_clock()
     p, q = gradients(graph)
-    height, width = p.shape
     wrap = graph.pixels.map.wrap
-    if boundary == "mirror" or (boundary is None and not wrap.x):
-        p, q = np.hstack([p, -p[:, ::-1]]), np.hstack([q, q[:, ::-1]])
-    if boundary == "mirror" or (boundary is None and not wrap.y):
-        p, q = np.vstack([p, p[::-1]]), np.vstack([q, -q[::-1]])
-    phi = project(p, q)[:height, :width].ravel()[graph.pixels.map.position]
+    periodic = (wrap.x, wrap.y) if boundary is None else (boundary == "periodic",) * 2
+    phi = surface_of(p, q, *periodic).ravel()[graph.pixels.map.position]
     seconds = laplacians.working_clock() - began
     energy = 2 * float(np.sum(np.square(graph.residual(phi, np.arange(graph.pixels.n_edges)))))
     step = Step(1, 0, graph.n_components, energy, 1, seconds)
     if callable(progress):
         progress(step)
     return outcome(graph, phi, [step], seconds, True, 0)
+
+
+def surface_of(p: np.ndarray, q: np.ndarray, around_x: bool = False, around_y: bool = False) -> np.ndarray:
+    """(H, W) the surface whose derivatives by u and v are nearest to (p, q), by Fourier transform, of mean 0.
+
+    It is periodic in the directions that go around. In the others the image is continued by its mirror image.
+
+    Examples
+    --------
+    >>> v, u = np.mgrid[:16, :16]
+    >>> surface_of(0.5 * np.ones((16, 16)), np.zeros((16, 16)))[0, 3:6].round(1).tolist()
+    [-2.2, -1.8, -1.3]
+    """
+    height, width = p.shape
+    if not around_x:
+        p, q = np.hstack([p, -p[:, ::-1]]), np.hstack([q, q[:, ::-1]])
+    if not around_y:
+        p, q = np.vstack([p, p[::-1]]), np.vstack([q, -q[::-1]])
+    return project(p, q)[:height, :width]
 
 
 def gradients(graph: Quotient) -> tuple[np.ndarray, np.ndarray]:

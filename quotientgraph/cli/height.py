@@ -185,9 +185,9 @@ def _do(source: Path, target: Path, args: argparse.Namespace) -> dict[str, Any]:
         "lengths": {
             name: found.size.text(value) for name, value in (("range", found.range), ("width", found.size.width))
         },
-        "components": found.result.levels[0].n_components if not args.smooth else None,
+        "components": None if found.result is None else found.result.levels[0].n_components,
         "notes": list(found.source.notes),
-        "warnings": list(found.result.warnings),
+        "warnings": list(found.warnings),
     }
 
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ..baselines.smooth import surface_of
 from ..geometry.camera import Orthographic
 from ..geometry.normals import FRAMES
+from ..graph.slope import SLOPES
 from ..integration import integrate
 from ..io import OutputError, atomic
 from ..io.evidence import change_axes
@@ -21,6 +23,7 @@ from .relief import ambient_occlusion, curvature
 from .sizes import Size
 from .tangent import TangentMap
 
+_STEEPEST = 1e3  # a slope above this is a normal at grazing incidence and says nothing
 SUFFIXES = (".png", ".exr", ".tif", ".tiff", ".npy")
 
 
@@ -36,14 +39,19 @@ class HeightMap:
         How large the surface is.
     source : TangentMap
         The normal map, and what was understood of it.
-    result : Reconstruction
-        The surface as it was integrated.
+    slope : (float, float)
+        The net slope that was found and removed so that the relief tiles, height by length, to the right and upwards.
+    warnings : tuple of str
+    result : Reconstruction or None
+        The surface as it was integrated; None for a smooth one, which is found without a graph.
     """
 
     height: np.ndarray = field(repr=False)
     size: Size
     source: TangentMap
-    result: Reconstruction = field(repr=False)
+    slope: tuple[float, float] = (0.0, 0.0)
+    warnings: tuple[str, ...] = ()
+    result: Reconstruction | None = field(repr=False, default=None)
 
     @property
     def low(self) -> float:
@@ -69,13 +77,6 @@ class HeightMap:
     def levels(self) -> np.ndarray:
         """(H, W) float64 heights as values 0 … 1."""
         return (self.height - self.low) / self.range if self.range > 0 else np.full(self.height.shape, 0.5)
-
-    @property
-    def slope(self) -> tuple[float, float]:
-        """The net slope that was removed so that the relief tiles, height by length, to the right and upwards."""
-        right, down = self.result.slope
-        across, along = self.size.pixel(self._shape)
-        return -right, down * across / along
 
     @property
     def _shape(self) -> tuple[int, int]:
@@ -178,7 +179,7 @@ def height_map(
     smooth : bool
         Plain least squares by Fourier transform, which is fast and rounds off steps. Otherwise steps are found and kept.
     slope : "remove", "keep" or "steps"
-        What becomes of a net slope of a texture that tiles, as in `integrate`.
+        What becomes of a net slope of a texture that tiles, as in `integrate`; a smooth one has no steps that undo it.
     **settings
         Of `integrate`, for instance ``angle=3``; not with `smooth`.
 
@@ -196,6 +197,8 @@ def height_map(
     """
     if not np.isfinite(strength) or strength == 0:
         raise ValueError(f"strength={strength} must be a number other than 0, a factor of the heights")
+    if slope not in SLOPES:
+        raise ValueError(f"slope={slope!r} is not known; use one of {', '.join(map(repr, SLOPES))}")
     source = TangentMap.from_source(normals, green, tile)
     shape = (source.normals.shape[0], source.normals.shape[1])
     extent = Size.from_text(size, shape)
@@ -203,21 +206,37 @@ def height_map(
     seen = change_axes(np.asarray(source.normals), FRAMES[source.green])
     if across != down:  # slopes per pixel in units of the width of a pixel
         seen = seen * np.array([1.0, down / across, 1.0])
-    result = integrate(
-        _unit(seen),
-        camera=Orthographic(across),
-        frame="opencv",
-        wrap=source.wrap,
-        slope=slope,
-        check=False,
-        **({"method": "fft"} if smooth else {}),
-        **settings,
-    )
-    height = -strength * result.depth
+    if smooth:
+        if settings:
+            raise ValueError(f"{', '.join(settings)}: a smooth height map takes no settings of `integrate`")
+        depth, found = _smooth_depth(seen, source.wrap, slope)
+        depth *= across
+        result, warnings = None, ()
+    else:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            seen = seen / np.linalg.norm(seen, axis=-1, keepdims=True)
+        result = integrate(
+            seen, camera=Orthographic(across), frame="opencv", wrap=source.wrap, slope=slope, check=False, **settings
+        )
+        depth, found, warnings = result.depth, result.slope, tuple(result.warnings)
+    height = -strength * depth
     height -= np.nanmean(height)
-    return HeightMap(np.nan_to_num(height), extent, source, result)
+    rise = -strength * found[0], strength * found[1] * across / down
+    return HeightMap(np.nan_to_num(height), extent, source, rise, warnings, result)
 
 
-def _unit(normals: np.ndarray) -> np.ndarray:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return normals / np.linalg.norm(normals, axis=-1, keepdims=True)
+def _smooth_depth(normals: np.ndarray, wrap: str, slope: str) -> tuple[np.ndarray, tuple[float, float]]:
+    """Depth in pixels of normals in the OpenCV frame by plain least squares, and the net slope that was found."""
+    around = wrap in ("x", "both"), wrap in ("y", "both")
+    slopes = []
+    for k in (0, 1):
+        with np.errstate(invalid="ignore", divide="ignore"):
+            rise = -normals[..., k].astype(np.float64) / normals[..., 2]
+        rise[~(np.abs(rise) < _STEEPEST)] = 0
+        slopes.append(rise)
+    right, down = (float(rise.mean()) if goes else 0.0 for rise, goes in zip(slopes, around, strict=True))
+    depth = surface_of(slopes[0] - right, slopes[1] - down, *around)
+    if slope == "keep":
+        v, u = (np.arange(n) - (n - 1) / 2 for n in depth.shape)
+        depth = depth + down * v[:, None] + right * u
+    return depth, (right, down)

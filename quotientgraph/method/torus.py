@@ -1,9 +1,9 @@
-"""Filling a tile that wraps in both directions and is one component, by Fourier transforms.
+"""Filling a tile that wraps in both directions and has no jumps, by Fourier transforms.
 
 Everything here is the same wherever the image begins: shifting the normals of a tile shifts its surface, to rounding. The
 surface whose gradient is nearest to the stated one is projected in the frequency domain, which is exact for waves. What no
 surface explains of the normals is then fitted under the weights of the filling, by conjugate gradients with the uniformly
-weighted problem, which Fourier transforms solve, as the preconditioner.
+weighted problem, which Fourier transforms solve, as the preconditioner. No list of edges is needed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import fft
 
-from laplacians.core.jit import kernel
+from laplacians.core.jit import kernel, prange
 
 from ..geometry.normals import NormalMap
 from ..graph.pixels import PixelGraph
@@ -22,32 +22,26 @@ _LARGEST = 1e3  # a slope above this is a normal at grazing incidence and says n
 _EXPLAINED = 3.0  # degrees; a depth jump of a twentieth of a pixel turns the normals of a smooth surface more
 
 
-def is_tile(pixels: PixelGraph) -> bool:
-    """Whether the graph is a whole tile that wraps in both directions."""
-    m = pixels.map
-    return m.wrap.x and m.wrap.y and not m.camera.central and m.n_pixels == m.index.size
-
-
 def is_continuous(pixels: PixelGraph) -> bool:
-    """Whether one surface without any jump has all normals of a tile, to a few degrees; False for what is no tile."""
-    if not is_tile(pixels):
+    """Whether one surface without any jump has all normals of a whole tile, to a few degrees.
+
+    False for an image that does not wrap in both directions, or that has invalid pixels.
+    """
+    m = pixels.map
+    if not (m.wrap.x and m.wrap.y) or m.camera.central or m.n_pixels != m.index.size:
         return False
-    stated = stated_slopes(pixels.map)
-    (p, q), (s, t) = stated, slopes_of(project(*stated))
-    right, down = pixels.map.slope
-    p, q, s, t = p + right, q + down, s + right, t + down
-    cosine = (1 + p * s + q * t) / np.sqrt((1 + p * p + q * q) * (1 + s * s + t * t))
-    return bool(cosine.min() > np.cos(np.radians(_EXPLAINED)))
+    stated = stated_slopes(m)
+    found = slopes_of(project(*stated))
+    return bool(_least_cosine(*stated, *found, m.slope) > np.cos(np.radians(_EXPLAINED)))
 
 
-def fill_torus(pixels: PixelGraph, weight: np.ndarray, jump: np.ndarray) -> tuple[np.ndarray, bool, int]:
+def fill_torus(pixels: PixelGraph) -> tuple[np.ndarray, bool, int]:
     """Minimise Σ W (φ_a − φ_b − jump)² over the edges of a tile, the jumps corrected for the curvature between pixels.
 
     Parameters
     ----------
     pixels : PixelGraph
-        For which `is_tile` holds.
-    weight, jump : (n_edges,)
+        For which `is_continuous` holds.
 
     Returns
     -------
@@ -55,36 +49,49 @@ def fill_torus(pixels: PixelGraph, weight: np.ndarray, jump: np.ndarray) -> tupl
     converged : bool
     iterations : int
     """
-    shape = pixels.map.shape
-    potential = project(*stated_slopes(pixels.map))
-    along = slopes_of(potential)
-    symbol = _laplacian(shape, pixels.connectivity) * float(weight.mean(dtype=np.float64))
-    down, right = pixels.steps()
-    r = np.zeros(shape)
-    energy = _unexplained(pixels.tail, pixels.head, weight, jump, down, right, *(a.ravel() for a in along), r.ravel())
-    del along, down, right
+    m = pixels.map
+    p, q = stated_slopes(m)
+    potential = project(p, q)
+    along, down = slopes_of(potential)
+    p -= along
+    q -= down
+    del along, down
+    gamma = 0.5 * np.square(m.normals[:, 2]).reshape(m.shape)
+    r = np.empty(m.shape)
+    energy = float(_unexplained(p, q, gamma, pixels.connectivity == 8, r, np.empty(len(r))))
+    del p, q
+    symbol = _laplacian(m.shape, pixels.connectivity) * float(2 * gamma.mean())
+    x, converged, iterations = _solve(gamma, pixels.connectivity == 8, symbol, r, _ENERGY_TOL * energy)
+    potential += x
+    return potential.ravel(), converged, iterations
+
+
+def _solve(
+    gamma: np.ndarray, diagonal: bool, symbol: np.ndarray, r: np.ndarray, goal: float
+) -> tuple[np.ndarray, bool, int]:
+    """Solve L x = r by conjugate gradients until the energy left to gain is `goal`; r is overwritten."""
 
     def preconditioned(values: np.ndarray) -> np.ndarray:
         spectrum = fft.rfft2(values)
         spectrum /= symbol
         spectrum[0, 0] = 0
-        return fft.irfft2(spectrum, shape)
+        return fft.irfft2(spectrum, values.shape, overwrite_x=True)
 
-    x, z = np.zeros(shape), preconditioned(r)
-    p, product = z.copy(), float(np.vdot(r, z))
+    x, q = np.zeros_like(r), np.empty_like(r)
+    p = preconditioned(r)
+    product = float(np.vdot(r, p))
     iterations = 0
-    while product > _ENERGY_TOL * energy and iterations < _MAX_ITERATIONS:
-        q = np.zeros(shape)
-        _apply(pixels.tail, pixels.head, weight, p.ravel(), q.ravel())
+    while product > goal and iterations < _MAX_ITERATIONS:
+        _apply(gamma, diagonal, p, q)
         step = product / float(np.vdot(p, q))
-        x += step * p
-        r -= step * q
+        _add(step, p, x)
+        _add(-step, q, r)
         z = preconditioned(r)
         before, product = product, float(np.vdot(r, z))
         p *= product / before
         p += z
         iterations += 1
-    return (potential + x).ravel(), bool(product <= _ENERGY_TOL * energy), iterations
+    return x, product <= goal, iterations
 
 
 def stated_slopes(normal_map: NormalMap) -> tuple[np.ndarray, np.ndarray]:
@@ -92,29 +99,36 @@ def stated_slopes(normal_map: NormalMap) -> tuple[np.ndarray, np.ndarray]:
     n, slope = normal_map.normals, normal_map.slope
     out = []
     for k in (0, 1):
-        rise = -n[:, k] / n[:, 2]
+        rise = n[:, k] / n[:, 2]
         rise[np.abs(rise) > _LARGEST] = 0
-        out.append((rise - slope[k]).reshape(normal_map.shape))
+        np.subtract(-slope[k], rise, out=rise)
+        out.append(rise.reshape(normal_map.shape))
     return out[0], out[1]
 
 
 def project(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """(H, W) the periodic surface whose gradient is nearest to (p, q), by Frankot and Chellappa's projection."""
     u, v = _derivatives(p.shape)
-    power = (u * u + v * v).real
-    power[0, 0] = -1.0
-    spectrum = u * fft.rfft2(p)
-    spectrum += v * fft.rfft2(q)
-    spectrum /= power
+    spectrum = fft.rfft2(p)
+    spectrum *= u
+    other = fft.rfft2(q)
+    other *= v
+    spectrum += other
+    del other
+    power = np.square(u.imag) + np.square(v.imag)
+    power[0, 0] = 1.0
+    spectrum /= -power
     spectrum[0, 0] = 0
-    return fft.irfft2(spectrum, p.shape)
+    return fft.irfft2(spectrum, p.shape, overwrite_x=True)
 
 
 def slopes_of(surface: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The derivatives of a periodic surface by u and v, two (H, W) arrays."""
     spectrum = fft.rfft2(surface)
     u, v = _derivatives(surface.shape)
-    return fft.irfft2(u * spectrum, surface.shape), fft.irfft2(v * spectrum, surface.shape)
+    along = fft.irfft2(u * spectrum, surface.shape, overwrite_x=True)
+    spectrum *= v
+    return along, fft.irfft2(spectrum, surface.shape, overwrite_x=True)
 
 
 def _derivatives(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
@@ -124,34 +138,70 @@ def _derivatives(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
 
 def _laplacian(shape: tuple[int, int], connectivity: int) -> np.ndarray:
     """Symbol of the Laplacian of a tile with unit weights, (H, W // 2 + 1), 1 in place of its zero."""
-    u = 2 * np.pi * fft.rfftfreq(shape[1])[None, :]
-    v = 2 * np.pi * fft.fftfreq(shape[0])[:, None]
-    out = 4 - 2 * np.cos(u) - 2 * np.cos(v)
-    if connectivity == 8:
-        out += 4 - 4 * np.cos(u) * np.cos(v)
+    u = np.cos(2 * np.pi * fft.rfftfreq(shape[1]))[None, :]
+    v = np.cos(2 * np.pi * fft.fftfreq(shape[0]))[:, None]
+    out = 4 - 2 * u - 2 * v if connectivity == 4 else 8 - 2 * u - 2 * v - 4 * u * v
     out[0, 0] = 1
     return out
 
 
-@kernel
-def _unexplained(tail, head, weight, jump, down, right, p, q, rhs):
-    """rhs += Bᵀ W (jump − the change of a surface with slopes p and q by the trapezoid rule). Return the energy."""
-    energy = 0.0
-    for e in range(len(tail)):
-        a, b = tail[e], head[e]
-        change = -0.5 * ((p[a] + p[b]) * right[e] + (q[a] + q[b]) * down[e])
-        left = jump[e] - change
-        flow = weight[e] * left
-        rhs[a] += flow
-        rhs[b] -= flow
-        energy += flow * left
-    return energy
+@kernel(parallel=True, parallel_from=2**19)
+def _least_cosine(p, q, s, t, slope):
+    """The least cosine of the angle between the normals of slopes (p, q) and (s, t), all of them plus `slope`."""
+    least = np.ones(len(p))
+    for v in prange(len(p)):
+        for u in range(p.shape[1]):
+            a, b, c, d = p[v, u] + slope[0], q[v, u] + slope[1], s[v, u] + slope[0], t[v, u] + slope[1]
+            cosine = (1 + a * c + b * d) / np.sqrt((1 + a * a + b * b) * (1 + c * c + d * d))
+            least[v] = min(least[v], cosine)
+    return least.min()
 
 
-@kernel
-def _apply(tail, head, weight, x, out):
-    """out += L x."""
-    for e in range(len(tail)):
-        flow = weight[e] * (x[tail[e]] - x[head[e]])
-        out[tail[e]] += flow
-        out[head[e]] -= flow
+@kernel(parallel=True, parallel_from=2**19)
+def _unexplained(p, q, gamma, diagonal, rhs, energy):
+    """Write to `rhs` Bᵀ W j, where j is the change of a surface with slopes p and q by the trapezoid rule; return jᵀ W j."""
+    height, width = p.shape
+    for v in prange(height):
+        energy[v] = 0.0
+        for u in range(width):
+            total = 0.0
+            for dv in range(-1, 2):
+                for du in range(-1, 2):
+                    if (dv == 0 and du == 0) or (dv != 0 and du != 0 and not diagonal):
+                        continue
+                    y, x = (v + dv) % height, (u + du) % width
+                    jump = -0.5 * ((p[v, u] + p[y, x]) * du + (q[v, u] + q[y, x]) * dv)
+                    flow = (gamma[v, u] + gamma[y, x]) * jump
+                    total += flow
+                    energy[v] += 0.5 * flow * jump
+            rhs[v, u] = total
+    return energy.sum()
+
+
+@kernel(parallel=True, parallel_from=2**19)
+def _apply(gamma, diagonal, x, out):
+    """out = L x, the weight of an edge being the sum of `gamma` at its ends."""
+    height, width = x.shape
+    for v in prange(height):
+        above, below = (v - 1) % height, (v + 1) % height
+        for u in range(width):
+            left, right = (u - 1) % width, (u + 1) % width
+            g, c = gamma[v, u], x[v, u]
+            total = (g + gamma[v, left]) * (c - x[v, left]) + (g + gamma[v, right]) * (c - x[v, right])
+            total += (g + gamma[above, u]) * (c - x[above, u]) + (g + gamma[below, u]) * (c - x[below, u])
+            if diagonal:
+                total += (g + gamma[above, left]) * (c - x[above, left]) + (g + gamma[above, right]) * (
+                    c - x[above, right]
+                )
+                total += (g + gamma[below, left]) * (c - x[below, left]) + (g + gamma[below, right]) * (
+                    c - x[below, right]
+                )
+            out[v, u] = total
+
+
+@kernel(parallel=True, parallel_from=2**19)
+def _add(factor, x, out):
+    """out += factor · x."""
+    for v in prange(len(x)):
+        for u in range(x.shape[1]):
+            out[v, u] += factor * x[v, u]
