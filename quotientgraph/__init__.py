@@ -20,6 +20,7 @@ __all__ = [
     "Reconstruction",
     "Step",
     "analysis",
+    "height_map",
     "integrate",
     "io",
     "metrics",
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from . import analysis, io, metrics, report, scenes
     from .geometry.camera import Camera, Orthographic, Pinhole, RayMap
+    from .height import height_map
     from .integration import integrate
     from .quotient_graph import QuotientGraph
     from .result import Reconstruction, Step
@@ -46,6 +48,7 @@ else:
         "RayMap": "quotientgraph.geometry.camera",
         "Reconstruction": "quotientgraph.result",
         "Step": "quotientgraph.result",
+        "height_map": "quotientgraph.height",
         "integrate": "quotientgraph.integration",
     }
 

@@ -83,12 +83,14 @@ def integrate(
     labels: ArrayLike | None = None,
     image: ArrayLike | None = None,
     forbidden: Lines | None = None,
+    wrap: str = "auto",
+    slope: str = "remove",
 ) -> Reconstruction:
     """Recover depth from normals: ``QuotientGraph.from_normals(...).optimize(...)``, or one of its peers.
 
     Parameters
     ----------
-    normals, mask, camera, frame, angle, check, labels, image, forbidden
+    normals, mask, camera, frame, angle, check, labels, image, forbidden, wrap, slope
         As in `QuotientGraph.from_normals`. Pixel-level methods do not use `angle`, and refuse `labels` and `image`.
     connectivity : 4 or 8, optional
         By default 8; 4 for "bini" and "fft".
@@ -159,6 +161,8 @@ prior_confidence, anchors
         labels=labels,
         image=image,
         forbidden=forbidden,
+        wrap=wrap,
+        slope=slope,
     )
     found = run(graph, **{name: value for name, value in given.items() if name in taken})
     return found if isinstance(found, Reconstruction) else Reconstruction.from_outcome(found)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from laplacians import working_clock
@@ -29,8 +30,10 @@ from .graph.pixels import PixelGraph
 from .graph.quotient import Quotient, jumps_of
 from .graph.segments import components_by_labels
 from .graph.selection import components_by_angle
+from .graph.slope import levelled, slope_warnings
 from .method.optimize import Hooks, optimize
 from .method.outcome import Progress
+from .method.torus import is_continuous
 from .result import Reconstruction
 from .settings import Settings, check_angle
 
@@ -82,6 +85,8 @@ class QuotientGraph(ExportedQuotient):
         labels: ArrayLike | None = None,
         image: ArrayLike | None = None,
         forbidden: Lines | None = None,
+        wrap: str = "auto",
+        slope: str = "remove",
     ) -> Self:
         """Q0 of a normal map: pixels are joined while neighbouring normals differ by less than `angle`.
 
@@ -115,6 +120,11 @@ class QuotientGraph(ExportedQuotient):
             A photograph. Where its colour changes, components end as well; see `quotientgraph.graph.colours`.
         forbidden : (H, W) bool or sequence of (n, 2) arrays, optional
             Lines of discontinuity, drawn or as polylines of points (column, row); see `quotientgraph.graph.lines`.
+        wrap : "auto", "none", "x", "y" or "both"
+            Around which borders the surface goes on, as that of a texture that tiles. "auto" is x for a panorama.
+        slope : "remove", "keep" or "steps"
+            What becomes of a net slope around a wrapped image: removed and reported, kept in the depth, or left for the
+            surface to undo by steps.
 
         Returns
         -------
@@ -134,24 +144,28 @@ class QuotientGraph(ExportedQuotient):
             companion.use("quotientgraph.rehearsal")
         given, corrected = io.understand_camera(camera, (height, width))
         view = as_camera(found.camera if given is None else given)
-        pixels = PixelGraph.from_map(NormalMap.from_array(found.normals, mask, view, frame), connectivity)
+        pixels = PixelGraph.from_map(NormalMap.from_array(found.normals, mask, view, frame, wrap), connectivity)
+        pixels = levelled(pixels, slope)
         if forbidden is not None:
             pixels, _ = without_lines(pixels, forbidden)
         doubts = io.check_conventions(found.normals, mask, view, frame) if check else []
         jump = jumps_of(pixels, continuity)
         formed = working_clock()
         chosen = _resolved(settings.angle if angle == "auto" else angle, pixels)
+        by_angle = angle == "auto" and labels is None and image is None
         alike = None if image is None else similar_colours(pixels, image)
-        if labels is None:
-            components = components_by_angle(pixels, chosen, alike)
-        else:
+        if labels is not None:
             components = components_by_labels(pixels, labels, chosen, alike)
+        elif by_angle and preset == "best" and is_continuous(pixels):  # a tile without any jump
+            components = np.zeros(pixels.n_pixels, dtype=np.int32)
+        else:
+            components = components_by_angle(pixels, chosen, alike)
         return replace(
             cls.from_components(pixels, jump, components),
             angle=chosen,
-            preset=preset if angle == "auto" and labels is None and image is None else None,
+            preset=preset if by_angle else None,
             seconds={"graph": formed - began, "components": working_clock() - formed},
-            warnings=(*found.warnings, *about_mask, *corrected, *doubts),
+            warnings=(*found.warnings, *about_mask, *corrected, *doubts, *slope_warnings(pixels)),
         )
 
     def optimize(

@@ -58,10 +58,31 @@ class Reconstruction(Outcome):
     def depth(self) -> np.ndarray:
         """(H, W) float64 depth, NaN outside the valid pixels.
 
-        Central cameras: of geometric mean 1 over each piece. Orthographic: of mean 0, in the unit of the pixel size.
+        Central cameras: of geometric mean 1 over each piece; z, or the distance where the camera sees all around.
+        Orthographic: of mean 0, in the unit of the pixel size.
         """
         normal_map = self.graph.pixels.map
-        return normal_map.image(normal_map.camera.depth(self.potential))
+        depth = normal_map.image(normal_map.camera.depth(self.potential))
+        return depth + self._ramp(depth.shape) if normal_map.keeps_slope else depth
+
+    @property
+    def slope(self) -> tuple[float, float]:
+        """The net slope around a wrapped image, to the right and downwards, depth by length; 0 where it does not wrap.
+
+        It was removed from the surface unless ``slope="keep"`` was asked for; see `QuotientGraph.from_normals`.
+        """
+        return self.graph.pixels.map.slope
+
+    def _ramp(self, shape: tuple[int, ...]) -> np.ndarray:
+        """(H, W) depth of a plane of the net slope, 0 in the middle of the image."""
+        (right, down), m = self.slope, self.graph.pixels.map
+        v, u = (np.arange(n) - (size - 1) / 2 for n, size in zip(shape, m.shape, strict=True))
+        return m.camera.depth(down * v[:, None] + right * u)
+
+    @property
+    def distance(self) -> np.ndarray:
+        """(H, W) float64 distance from the camera along the ray, NaN outside; for parallel rays the depth."""
+        return self.graph.pixels.map.camera.distance(self.depth)
 
     @property
     def points(self) -> np.ndarray:
@@ -146,8 +167,17 @@ class Reconstruction(Outcome):
         """
         check_limits(max_faces, max_error)
         pixels = self.graph.pixels
-        camera, cuts = pixels.map.camera, pixels.cuts(self.broken)
-        full = triangulate(self.depth, camera, cuts=cuts, normals=self.normals)
+        camera, cuts, wrap = pixels.map.camera, pixels.cuts(self.broken, around=True), pixels.map.wrap
+        if wrap and not (max_faces is None and max_error is None):
+            raise ValueError(
+                'max_faces, max_error: a mesh that closes around its borders cannot be reduced; integrate with wrap="none" '
+                "or take the whole mesh"
+            )
+        rise = (0.0, 0.0)
+        if pixels.map.keeps_slope:
+            right, down = camera.depth(np.array(self.slope) * pixels.map.shape[::-1])
+            rise = float(right), float(down)
+        full = triangulate(self.depth, camera, cuts=cuts, normals=self.normals, wrap=wrap, rise=rise)
         torn = cuts.diagonal | cuts.antidiagonal
         return reduce_mesh(full, camera, max_faces=max_faces, max_error=max_error, torn=torn)
 

@@ -11,7 +11,7 @@ from typing import Any
 FRAMES = ("auto", "opengl", "opencv", "dsine", "directx")
 METHODS = ("components", "pixels", "logdepth", "logdepth-d", "bini", "poisson", "fft")
 SOLVERS = ("auto", "direct", "scipy", "numba", "pyamg", "multigrid", "cupy")
-CAMERA = ("camera", "fov", "orthographic", "rays", "fisheye")
+CAMERA = ("camera", "fov", "orthographic", "rays", "fisheye", "panorama")
 ABOUT_PRIOR = ("prior_weight", "prior_kind")  # settings
 
 
@@ -57,6 +57,9 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
     only.add_argument(
         "--fisheye", type=number(0, 360), metavar="DEG", help="equidistant fisheye, field of view of the shorter side"
     )
+    only.add_argument(
+        "--panorama", action="store_true", default=None, help="equirectangular: 360° by 180°; depth is the distance"
+    )
 
 
 def add_method_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,6 +74,16 @@ def add_method_arguments(parser: argparse.ArgumentParser) -> None:
     preset = group.add_argument("--preset", metavar="NAME", help="best (default), or paper: the published method")
     suggest(preset, PRESETS)
     group.add_argument("--connectivity", type=int, choices=(4, 8), help="neighbours of a pixel (8)")
+    group.add_argument(
+        "--wrap",
+        choices=("auto", "none", "x", "y", "both"),
+        help="around which borders the surface goes on, as that of a texture that tiles (auto: x for a panorama)",
+    )
+    group.add_argument(
+        "--slope",
+        choices=("remove", "keep", "steps"),
+        help="what becomes of a net slope around a wrapped image: removed, kept, or undone by steps (remove)",
+    )
     for name, field in FIELDS.items():
         if name not in ABOUT_PRIOR:
             _add_setting(group, name, field)

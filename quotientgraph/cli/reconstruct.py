@@ -166,7 +166,8 @@ def integrated(
     """Integrate the normals that were read."""
     from ..integration import integrate
 
-    options: dict[str, Any] = {key: getattr(args, key) for key in ("connectivity", "method") if getattr(args, key)}
+    names = ("connectivity", "method", "wrap", "slope")
+    options: dict[str, Any] = {key: getattr(args, key) for key in names if getattr(args, key, None)}
     if args.angle is not None:
         options["angle"] = None if args.angle == "none" else args.angle
     watcher.stage("components, filling")

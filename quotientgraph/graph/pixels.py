@@ -12,6 +12,7 @@ from laplacians.core.jit import WHOLE, kernel, portion
 
 from ..geometry.mesh import Cuts
 from ..geometry.normals import NormalMap
+from ..geometry.wrapping import neighbour, pixel_beyond
 from .tables import GraphTables
 
 # Steps (dv, du) from the tail of an edge to its head: each neighbour pair once, tail before head in row-major order.
@@ -19,6 +20,8 @@ _STEPS = {
     4: np.array([[0, 1], [1, 0]]),
     8: np.array([[0, 1], [1, -1], [1, 0], [1, 1]]),
 }
+# Around the border the head may come first in the image, so there all neighbours are looked at.
+_ALL_STEPS = {n: np.concatenate([steps, -steps]) for n, steps in _STEPS.items()}
 
 # A grid that holds all pixels is worth its memory while it has at most this many cells for each of them.
 _EMPTIEST = 4
@@ -52,6 +55,8 @@ class PixelGraph:
         """G0 of a normal map with 4- or 8-connectivity."""
         if connectivity not in _STEPS:
             raise ValueError(f"connectivity={connectivity!r} must be 4 or 8")
+        if normal_map.wrap:
+            return cls(normal_map, connectivity, *_wrapped_edges(normal_map, _ALL_STEPS[connectivity]))
         steps = _STEPS[connectivity]
         start = np.concatenate([[0], np.cumsum(_edges_per_row(normal_map.index >= 0, steps))])
         tail, head = np.empty(start[-1], dtype=np.int32), np.empty(start[-1], dtype=np.int32)
@@ -94,7 +99,7 @@ class PixelGraph:
         None if an edge joins pixels that are not neighbours on the grid, as in an image that wraps, or if most cells would
         be empty.
         """
-        if getattr(self.map, "wrap", None):
+        if self.map.wrap:
             return None
         width = np.int32(self.map.shape[1])
         row = self.map.position // width
@@ -110,11 +115,20 @@ class PixelGraph:
         row += column
         return shape, row
 
-    def cuts(self, broken: np.ndarray) -> Cuts:
-        """The edges that `broken` (n_edges,) chooses, and the `removed` neighbour pairs, as images."""
+    def cuts(self, broken: np.ndarray, around: bool = False) -> Cuts:
+        """The edges that `broken` (n_edges,) chooses, and the `removed` neighbour pairs, as images.
+
+        With `around`, those of an image that wraps have its first column and row repeated at the end, as `triangulate` takes
+        them; otherwise edges around its border are left out.
+        """
         tail, head = np.append(self.tail[broken], self.removed[:, 0]), np.append(self.head[broken], self.removed[:, 1])
         at = self.map.position
-        return Cuts.from_edges(self.map.shape, at[tail], at[head], np.ones(len(tail), dtype=bool))
+        (h, w), wrap = self.map.shape, self.map.wrap
+        found = Cuts.from_edges((h, w), at[tail], at[head], np.ones(len(tail), dtype=bool), wrap)
+        if around or not wrap:
+            return found
+        corners = found.diagonal[: h - 1, : w - 1], found.antidiagonal[: h - 1, : w - 1]
+        return Cuts(found.right[:h, : w - 1], found.down[: h - 1, :w], *corners)
 
     @cached_property
     def pieces(self) -> np.ndarray:
@@ -144,8 +158,22 @@ class PixelGraph:
         Two int32 arrays as long as `edges`; −1 where there is no valid pixel.
         """
         beyond_tail, beyond_head = np.empty(len(edges), dtype=np.int32), np.empty(len(edges), dtype=np.int32)
-        _opposites(self.map.index, self.map.position, self.tail, self.head, edges, beyond_tail, beyond_head)
+        _opposites(
+            self.map.index,
+            self.map.position,
+            self.tail,
+            self.head,
+            edges,
+            self.map.wrap.flags,
+            beyond_tail,
+            beyond_head,
+        )
         return beyond_tail, beyond_head
+
+    def steps(self, edges: np.ndarray | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
+        """(dv, du) in pixels from the tail to the head of the given edges, the short way around; see `Wrap.steps`."""
+        at = self.map.position
+        return self.map.wrap.steps(self.map.shape, at[self.tail[edges]], at[self.head[edges]])
 
 
 def _edges_per_row(valid: np.ndarray, steps: np.ndarray) -> np.ndarray:
@@ -175,16 +203,40 @@ def _list_edges(index, steps, start, tail, head, share=WHOLE):
                         e += 1
 
 
-@kernel
-def _opposites(index, position, tail, head, edges, beyond_tail, beyond_head):
+def _wrapped_edges(normal_map: NormalMap, steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Tail and head of every pair of neighbours of an image that wraps, in the order of `PixelGraph`."""
+    index, flags = normal_map.index, normal_map.wrap.flags
+    start, none = np.zeros(len(index) + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
+    _list_wrapped_edges(index, steps, flags, start, none, none)
+    start = np.cumsum(start)
+    tail, head = np.empty(start[-1], dtype=np.int32), np.empty(start[-1], dtype=np.int32)
+    _list_wrapped_edges(index, steps, flags, start, tail, head)
+    return tail, head
+
+
+@kernel(parallel_from=2**19)
+def _list_wrapped_edges(index, steps, flags, start, tail, head, share=WHOLE):
+    """Write the edges; with an empty `tail` count those of each row v into start[v + 1] instead."""
     height, width = index.shape
+    for v in portion(height, share):
+        e = start[v] if len(tail) > 0 else 0
+        for u in range(width):
+            here = index[v, u]
+            if here >= 0:
+                for k in range(len(steps)):
+                    there = neighbour(index, v, u, steps[k, 0], steps[k, 1], flags)
+                    if there > here:
+                        if len(tail) > 0:
+                            tail[e] = here
+                            head[e] = there
+                        e += 1
+        if len(tail) == 0:
+            start[v + 1] = e
+
+
+@kernel
+def _opposites(index, position, tail, head, edges, flags, beyond_tail, beyond_head):
     for k in range(len(edges)):
         a, b = position[tail[edges[k]]], position[head[edges[k]]]
-        va, ua = a // width, a % width
-        vb, ub = b // width, b % width
-        v, u = 2 * va - vb, 2 * ua - ub
-        inside = 0 <= v < height and 0 <= u < width
-        beyond_tail[k] = index[v, u] if inside else -1
-        v, u = 2 * vb - va, 2 * ub - ua
-        inside = 0 <= v < height and 0 <= u < width
-        beyond_head[k] = index[v, u] if inside else -1
+        beyond_tail[k] = pixel_beyond(index, b, a, flags)
+        beyond_head[k] = pixel_beyond(index, a, b, flags)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import struct
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -70,7 +71,7 @@ def write_mesh(
         raise OutputError(f"{path}: the surface has no triangle, every pixel is alone or cut off")
     write, habit = _WRITERS[path.suffix.lower()]
     turn = _turn(frame or habit)
-    turned = [Mesh(m.vertices * turn, m.faces, m.normals * turn, m.pixels, m.shape) for m in (mesh, *coarser)]
+    turned = [replace(m, vertices=m.vertices * turn, normals=m.normals * turn) for m in (mesh, *coarser)]
     image = None if texture is None else _texture(texture)
     if not coarser:
         write(path, turned[0], image)

@@ -184,7 +184,7 @@ def _world(sample: NormalSample, evidence: FrameEvidence | None) -> str:
     if evidence is not None and min(score.away for score in evidence.scores.values()) < _LIMITS.explained * away:
         return ""
     n = sample.normals[sample.valid]
-    ray = np.stack([sample.x[sample.valid], sample.y[sample.valid], np.ones(len(n))], axis=-1)
+    ray = np.stack([part[sample.valid] for part in (sample.x, sample.y, sample.z)], axis=-1)
     ray /= np.linalg.norm(ray, axis=-1, keepdims=True)
     # The rotation that turns the normals most directly against their rays (orthogonal Procrustes problem).
     u, _, v = np.linalg.svd(-(ray.T @ n))

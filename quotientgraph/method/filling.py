@@ -19,6 +19,7 @@ from laplacians.core.arrays import centred
 from laplacians.core.jit import kernel, prange
 
 from ..graph.quotient import Quotient
+from .torus import fill_torus, is_continuous
 
 # A function of a graph, the weights and the jumps of its edges that returns the edges inside components to leave out.
 LeaveOut = Callable[[Quotient, np.ndarray, np.ndarray], np.ndarray]
@@ -62,6 +63,9 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
     Filling
     """
     pixels, labels = graph.pixels, graph.labels
+    if solver == "auto" and pixels.map.wrap and graph.n_components == 1 and is_continuous(pixels):
+        x, converged, iterations = fill_torus(pixels)
+        return Filling(x - x.mean(), converged, iterations)
     rhs = np.zeros(pixels.n_pixels)
     weight, jump = _equations(graph, leave_out)
     x, _ = along_trees(pixels.n_pixels, pixels.tail, pixels.head, weight, jump)

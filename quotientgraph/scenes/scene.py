@@ -34,7 +34,7 @@ class Scene:
     mask : (H, W) bool
         Pixels whose ray meets a surface that faces the camera.
     depth : (H, W) float64
-        z of the surface point at the pixel's centre; NaN outside the mask.
+        z of the surface point at the pixel's centre, or its distance where the camera sees all around; NaN outside the mask.
     camera : Pinhole | Orthographic | RayMap
     description : str
     """
@@ -228,7 +228,8 @@ def make(name: str, shape: tuple[int, int] = (256, 320), camera: str | Camera = 
     shape : (height, width)
     camera : "perspective", "orthographic" or a camera
         A camera is used as it is, from the place where a view of `fov` degrees across the longer side frames
-        the scene. An orthographic one always frames it: depth is then measured in its pixel size.
+        the scene. An orthographic one always frames it: depth is then measured in its pixel size. A panorama
+        (``RayMap.equirectangular(shape)``) shows the scenes made of solids all around that place.
     **params
         ``fov`` in degrees (smaller: the camera stands farther away), and what the scene itself understands.
 
