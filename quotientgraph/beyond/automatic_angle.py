@@ -28,9 +28,20 @@ def suitable_angle(graph: PixelGraph) -> float:
     whole = np.flatnonzero((left >= 0) & (centre >= 0) & (right >= 0))
     if not len(whole):
         return _ANGLE
-    whole = whole[:: max(1, len(whole) // 100_000)]
+    whole = whole[:: sample_step(len(whole))]
     n = graph.map.normals
-    bend = np.linalg.norm(n[left[whole]] - 2 * n[centre[whole]] + n[right[whole]], axis=1)
+    return angle_for(np.linalg.norm(n[left[whole]] - 2 * n[centre[whole]] + n[right[whole]], axis=1))
+
+
+def sample_step(n: int) -> int:
+    """Every which of `n` places in a map is looked at."""
+    return max(1, n // 100_000)
+
+
+def angle_for(bend: np.ndarray) -> float:
+    """The angle in degrees for a map in which normals are this far (n,) from the mean of their neighbours, doubled."""
+    if not len(bend):
+        return _ANGLE
     quartile, median = np.degrees(np.percentile(bend, (25, 50)))
     if median > max(2.0, 1.9 * quartile):
         return _STRUCTURED_ANGLE
