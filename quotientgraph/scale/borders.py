@@ -1,8 +1,8 @@
 """The cut edges of all tiles, put together border by border.
 
-A tile knows the cut edges whose tails it has. The borders between components run through many tiles. So the edges are sorted
-by border into groups of bounded size, each of which is an ordinary `CutEdges` that holds whole borders. If there is one group
-it stays in memory; otherwise the groups are files that are read one after the other in each iteration.
+A tile knows the cut edges whose tails it has. The borders between components run through many tiles. So the edges are
+sorted by border into groups of bounded size, each of which is an ordinary `CutEdges` that holds whole borders. If there is
+one group it stays in memory; otherwise the groups are files that are read one after the other in each iteration.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def gather(job: Job, k: int, round: int) -> Written:
         edges["focal"] = pixels.focal_at(cut.number)
     mine = window.mine
     n = len(work.lookup("components").of(k))
-    begin = np.flatnonzero(np.append(True, np.diff(edges["tail"]) | np.diff(edges["head"]))) if len(edges) else np.zeros(0, int)
+    begin = _beginnings(edges)
     return {
         **work.write("edges", k, edges),
         **work.write_table(
@@ -96,8 +96,7 @@ class Group:
     @classmethod
     def from_edges(cls, n: int, edges: np.ndarray) -> Group:
         """From edges that are sorted by border."""
-        begin = np.flatnonzero(np.append(True, (np.diff(edges["tail"]) != 0) | (np.diff(edges["head"]) != 0)))
-        begin = begin if len(edges) else np.zeros(0, dtype=np.int64)
+        begin = _beginnings(edges)
         columns = {name: np.ascontiguousarray(np.moveaxis(edges[name], -1, 0)) for name in EDGE.names or ()}
         pattern = Pattern(n, columns["tail"][begin], columns["head"][begin])
         cut = CutEdges(
@@ -144,8 +143,8 @@ class Borders:
         every = np.concatenate(pair)
         keys, inverse = np.unique(every, return_inverse=True)
         count = np.bincount(inverse, np.concatenate([np.diff(t["start"]) for t in tables]), len(keys)).astype(np.int64)
-        end = np.cumsum(count)
-        first = np.unique(np.append(np.searchsorted(end, np.arange(0, end[-1] if len(end) else 0, group), "right"), len(keys)))
+        end = np.append(0, np.cumsum(count))
+        first = np.unique(np.append(np.searchsorted(end[1:], np.arange(0, end[-1], group), "right"), len(keys)))
         pattern = Pattern(n, (keys // n).astype(np.int32), (keys % n).astype(np.int32))
         out = cls(pattern, count, work, first)
         for g in range(out.n_groups):
@@ -182,3 +181,10 @@ class Borders:
 
     def _group(self, g: int) -> Group:
         return Group.from_edges(self.pattern.n, np.load(self.work.path("groups", g)))
+
+
+def _beginnings(edges: np.ndarray) -> np.ndarray:
+    """Where borders begin in a list of edges that is sorted by border."""
+    tail, head = edges["tail"], edges["head"]
+    changes = (tail[1:] != tail[:-1]) | (head[1:] != head[:-1])
+    return np.flatnonzero(np.append(True, changes)) if len(edges) else np.zeros(0, dtype=np.int64)

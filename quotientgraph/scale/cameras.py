@@ -47,6 +47,4 @@ def window_camera(camera: Camera, shape: Shape, box: Box) -> Camera:
             np.ascontiguousarray(y[part]),
             focal if np.ndim(focal) == 0 else np.asarray(focal)[part],
         )
-    raise ValueError(
-        f"camera: a map in tiles takes Pinhole, Orthographic or RayMap, got {type(camera).__name__}"
-    )
+    raise ValueError(f"camera: a map in tiles takes Pinhole, Orthographic or RayMap, got {type(camera).__name__}")

@@ -1,8 +1,8 @@
 """The coarse space of the filling: functions that are bilinear between the nodes of a wide grid, one set for each component.
 
-Tiles correct each other's filling only where their windows overlap. What is wrong over longer distances is corrected here, by
-the best combination of the coarse functions. The system for it (PᵀLP, where the columns of P are the functions) is added up
-over the edges of all tiles and factorised once.
+Tiles correct each other's filling only where their windows overlap. What is wrong over longer distances is corrected here,
+by the best combination of the coarse functions. The system for it (PᵀLP, where the columns of P are the functions) is added
+up over the edges of all tiles and factorised once.
 
 An edge spans one pixel, so that both of its ends lie in one closed cell of the grid. It therefore adds to the equations of
 the four corners of that cell only.
@@ -75,7 +75,7 @@ class Patch:
     @property
     def keys(self) -> np.ndarray:
         """(m, rows, columns) int64: the number that each node of each component has in the whole map."""
-        m, rows, columns = self.size
+        _, rows, columns = self.size
         row, column = self.corner
         node = (row + np.arange(rows))[:, None] * nodes_across(self.shape, self.spacing) + column + np.arange(columns)
         return self.ranks[:, None, None] * n_nodes(self.shape, self.spacing) + node
@@ -95,12 +95,23 @@ class Patch:
         used = np.flatnonzero(table)
         return self.keys.ravel()[used], table.ravel()[used]
 
-    def matrix(self, tail: np.ndarray, head: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def matrix(
+        self, tail: np.ndarray, head: np.ndarray, weight: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Row keys, column keys and values (upper triangle) of what the given edges add to PᵀLP."""
         m, rows, columns = self.size
         cells = np.zeros((m, max(rows - 1, 0), max(columns - 1, 0), 4, 4))
         _assemble(
-            tail, head, weight, self.position, self.box.shape[1], *self.box[:2], *self.corner, self.spacing, self.slot, cells
+            tail,
+            head,
+            weight,
+            self.position,
+            self.box.shape[1],
+            *self.box[:2],
+            *self.corner,
+            self.spacing,
+            self.slot,
+            cells,
         )
         keys = self.keys
         corners = np.stack([keys[:, :-1, :-1], keys[:, :-1, 1:], keys[:, 1:, :-1], keys[:, 1:, 1:]], axis=-1)

@@ -153,7 +153,9 @@ def unite(work: Work) -> Components:
     np.add.at(size, component, np.concatenate([t["size"] for t in tables]))
     every = np.concatenate([t["box"] for t in tables], axis=1)
     box = np.empty((4, n), dtype=np.int64)
-    for side, (reduce, begin) in enumerate(((np.minimum, 2**62), (np.minimum, 2**62), (np.maximum, -1), (np.maximum, -1))):
+    for side, (reduce, begin) in enumerate(
+        ((np.minimum, 2**62), (np.minimum, 2**62), (np.maximum, -1), (np.maximum, -1))
+    ):
         box[side] = begin
         reduce.at(box[side], component, every[side])
     lookup = Lookup(start, component)

@@ -1,9 +1,9 @@
 """Filling over tiles: the least-squares potential of components that no tile sees whole.
 
-Each tile first fills its own pixels. Then, in rounds, the error that is left is corrected over long distances on a coarse grid
-(`quotientgraph.scale.coarse`), and over short ones by every tile in its window, which reaches into its neighbours: the tile
-solves for the correction that is zero where the window ends, and keeps it for its own pixels. A round makes the error ten
-to fifty times smaller. Only components that lie in several tiles take part.
+Each tile first fills its own pixels. Then, in rounds, the error that is left is corrected over long distances on a coarse
+grid (`quotientgraph.scale.coarse`), and over short ones by every tile in its window, which reaches into its neighbours: the
+tile solves for the correction that is zero where the window ends, and keeps it for its own pixels. A round makes the error
+ten to fifty times smaller. Only components that lie in several tiles take part.
 """
 
 from __future__ import annotations

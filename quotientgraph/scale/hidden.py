@@ -1,10 +1,10 @@
 """Depth jumps hidden in components, over tiles: the same edges as `quotientgraph.beyond.hidden_jumps` finds in memory.
 
-In memory the steady edges are integrated along a spanning tree, which takes every edge that joins two trees, in the order of
-the image. This forest is unique, and can be found in parts. In a tile, an edge that joins two trees is in the forest of the
-whole map for certain unless both trees reach the ring of the tile; then a way around through other tiles may have joined them
-before. Without those *open* edges every tree of a tile has at most one pixel of the ring. The driver decides on the open edges
-and the edges between tiles, with the pixels of the rings as nodes, in the order of the image.
+In memory the steady edges are integrated along a spanning tree, which takes every edge that joins two trees, in the order
+of the image. This forest is unique, and can be found in parts. In a tile, an edge that joins two trees is in the forest of
+the whole map for certain unless both trees reach the ring of the tile; then a way around through other tiles may have joined
+them before. Without those *open* edges every tree of a tile has at most one pixel of the ring. The driver decides on the
+open edges and the edges between tiles, with the pixels of the rings as nodes, in the order of the image.
 """
 
 from __future__ import annotations
@@ -98,9 +98,8 @@ def find_hidden(work: Work, components: Components) -> int:
     a, c = ends["tail"][1], ends["head"][1]
     gap = np.abs(x[a] - x[c] - jump) * np.concatenate([t["focal"] for t in tables])
     apart = ~steady & (tree[a] == tree[c]) & (gap > WIDE_GAP)
-    found.append(
-        tuple(np.concatenate([t[name] for t in tables])[apart] for name in ("tail", "head")) + (gap[apart],)  # type: ignore[arg-type]
-    )
+    at_tail, at_head = (np.concatenate([t[name] for t in tables])[apart] for name in ("tail", "head"))
+    found.append((at_tail, at_head, gap[apart]))
     tail, head, gap = (np.concatenate(column) for column in zip(*found))
     sure = _in_sure_chains(tail, head, gap)
     return _write(work, tail[sure], head[sure])

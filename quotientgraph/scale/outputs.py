@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ..geometry.camera import Shape
 from ..io.atomic import OutputError, atomic
 from .borders import Borders
 from .components import Components
-from .sources import INSTALL, _zarr
+from .sources import INSTALL, zarr
 from .tiling import Box, Tiling
 from .window import Job
 from .work import Written
@@ -57,16 +56,26 @@ class Outputs:
     def report(self) -> Path:
         return self.beside("report.json")
 
-    def create(self, tiling: Tiling, attributes: dict[str, Any]) -> None:
+    def create(self, tiling: Tiling, attributes: dict[str, Any], resume: bool) -> None:
         """Make the two Zarr arrays; a shard is a tile, so that each task writes whole shards."""
         for path, dtype, fill in ((self.depth, self.dtype, np.nan), (self.components, "int32", -1)):
-            _create(path, tiling, dtype, fill, attributes)
+            if not (resume and _fits(path, tiling, dtype)):
+                _create(path, tiling, dtype, fill, attributes)
+
+
+def _fits(path: Path, tiling: Tiling, dtype: str) -> bool:
+    """Whether the array of an interrupted run is there."""
+    try:
+        found = zarr().open_array(str(path), mode="r")
+    except (OSError, KeyError, ValueError):
+        return False
+    return found.shape == tiling.shape and found.dtype == dtype and found.shards == (tiling.tile, tiling.tile)
 
 
 def _create(path: Path, tiling: Tiling, dtype: str, fill: float, attributes: dict[str, Any]) -> None:
     chunk = next(size for size in (_CHUNK, 256, 128, 64, 32, 16, 8) if tiling.tile % size == 0)
     try:
-        _zarr().create_array(
+        zarr().create_array(
             store=str(path),
             shape=tiling.shape,
             shards=(tiling.tile, tiling.tile),
@@ -91,11 +100,11 @@ def write(job: Job, k: int, round: int, outputs: Outputs) -> Written:
     written = {}
     for path, values in ((outputs.depth, depth), (outputs.components, label.astype(np.int32))):
         try:
-            _zarr().open_array(str(path), mode="r+")[core.within(Box(0, 0, *job.tiling.shape))] = values
+            zarr().open_array(str(path), mode="r+")[core.within(Box(0, 0, *job.tiling.shape))] = values
         except OSError as error:
             remedy = "free some space and resume" if error.errno == errno.ENOSPC else "make it writable and resume"
             raise OutputError(f"{path}: cannot be written ({error.strerror or error}); {remedy}") from error
-        written[f"{path}#{k}"] = zlib.crc32(np.ascontiguousarray(values))
+        written[f"{path}#{k}"] = zlib.crc32(values.tobytes())
     return written
 
 
@@ -103,10 +112,10 @@ def region_intact(tiling: Tiling, name: str, value: int) -> bool:
     """Whether a tile of a Zarr array, named ``path#tile``, holds the values that had this checksum when it was written."""
     path, k = name.rsplit("#", 1)
     try:
-        values = _zarr().open_array(path, mode="r")[tiling.core(int(k)).within(Box(0, 0, *tiling.shape))]
+        values = zarr().open_array(path, mode="r")[tiling.core(int(k)).within(Box(0, 0, *tiling.shape))]
     except (OSError, KeyError, ValueError, RuntimeError):
         return False
-    return zlib.crc32(np.ascontiguousarray(values)) == value
+    return zlib.crc32(values.tobytes()) == value
 
 
 def write_tables(
@@ -123,7 +132,8 @@ def write_tables(
     The columns are those of `QuotientGraph.node_table` and `edge_table`, and the piece and shift of each component.
     """
     top, left, bottom, right = components.box
-    nodes = {"size": components.size, "top": top, "left": left, "bottom": bottom, "right": right, "piece": piece, "shift": shift}
+    nodes = {"size": components.size, "top": top, "left": left, "bottom": bottom, "right": right}
+    nodes |= {"piece": piece, "shift": shift}
     if confidence is not None:
         nodes["confidence"] = confidence
     pattern = borders.pattern
@@ -142,7 +152,7 @@ def _parquet(path: Path, columns: dict[str, np.ndarray]) -> None:
         parquet.write_table(pyarrow.table(columns), part)
 
 
-def as_dask(path: Path, shape: Shape) -> Any:
+def as_dask(path: Path) -> Any:
     """A Dask array over a Zarr array."""
     try:
         import dask.array

@@ -1,4 +1,4 @@
-"""Where tasks run: in this process, on the machine's cores, or on a Dask cluster; never more of them in flight than needed."""
+"""Where tasks run: in this process, on the machine's cores, or on a Dask cluster, with few of them in flight at a time."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from .work import Written
 
 Task = Callable[..., Written]
+Result = dict[str, Any]
 
 INSTALL = 'pip install "quotientgraph[scale]"'
 _IN_FLIGHT = 2  # tasks for each thread of a worker: one that runs and one that waits
@@ -20,7 +21,7 @@ _THREADS = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL
 class Pool(Protocol):
     """Runs a task for many tiles."""
 
-    def run(self, task: Task, tiles: Iterable[int], *args: Any) -> Iterator[tuple[int, Written]]:
+    def run(self, task: Callable[..., Result], tiles: Iterable[int], *args: Any) -> Iterator[tuple[int, Result]]:
         """Call ``task(args[0], k, *args[1:])`` for each tile k; yield k and the result as they come."""
 
     @property
@@ -33,7 +34,7 @@ class Here:
 
     dashboard: str | None = None
 
-    def run(self, task: Task, tiles: Iterable[int], *args: Any) -> Iterator[tuple[int, Written]]:
+    def run(self, task: Callable[..., Result], tiles: Iterable[int], *args: Any) -> Iterator[tuple[int, Result]]:
         for k in tiles:
             yield k, task(args[0], k, *args[1:])
 
@@ -54,7 +55,7 @@ class OnDask:
         link = self.client.dashboard_link
         return str(link) if link else None
 
-    def run(self, task: Task, tiles: Iterable[int], *args: Any) -> Iterator[tuple[int, Written]]:
+    def run(self, task: Callable[..., Result], tiles: Iterable[int], *args: Any) -> Iterator[tuple[int, Result]]:
         from distributed import KilledWorker, as_completed
 
         waiting, deaths = iter(tiles), dict[int, int]()

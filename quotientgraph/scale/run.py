@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-import resource
+import os
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -11,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from ..beyond.doubts import CHOSEN as DOUBTS
 from ..method.outcome import Step
 from . import angle, borders, components, filling, hidden, outputs
 from .journal import Journal
+from .memory import peak_memory
 from .pool import Pool, Task
 from .scales import TiledScales
 from .seams import Seams, choose_coarse
@@ -121,6 +124,38 @@ class Run:
         self.warnings.append(f"filling did not reach its tolerance after {_MOST_ROUNDS} rounds")
         return _MOST_ROUNDS
 
+    def conclude(self, found: components.Components, scales: TiledScales, converged: bool, piece: np.ndarray) -> None:
+        """Say what a user should know about the result, as sentences."""
+        texts, n_pieces = self.warnings, int(piece.max()) + 1
+        if found.left_out:
+            texts.append(f"{found.left_out} pixels have no normal or face away from the camera and were left out")
+        if n_pieces > 1:
+            texts.append(
+                f"the valid pixels form {n_pieces} separate pieces; "
+                "their depth relative to each other is not determined by the normals"
+            )
+        if scales.unsolved:
+            texts.append(
+                f"the solver did not reach its tolerance in {scales.unsolved} of {scales.iteration} iterations"
+            )
+        if not converged:
+            texts.append(f"not converged after {scales.iteration} iterations; raise max_iterations or energy_tol")
+
+    def confidence(self, scales: TiledScales) -> np.ndarray | None:
+        """Confidence of the components; None if there are too many of them for a cheap judgement."""
+        n = scales.components.n
+        if n > DOUBTS.most:
+            return None
+        sure = scales.confidence()
+        size = scales.components.size
+        share = float(size[sure < DOUBTS.low].sum() / size.sum())
+        if share >= DOUBTS.notable:
+            self.warnings.append(
+                f"the depth of {share:.0%} of the pixels relative to the rest is a guess: the borders that fit are too few "
+                "or too short to hold them; see the column confidence of the table of components"
+            )
+        return sure
+
     def _settled(self, name: str) -> bool:
         """Whether the rounds of filling have come close enough to the solution."""
         tables = self.job.work.tables(name)
@@ -132,7 +167,9 @@ class Run:
         logger.info("%s: largest change %.3g, relative %.3g", name, change, change / size)
         return change * faster / (1 - faster) <= self.tolerance * size
 
-    def scale(self, found: components.Components, number: int, report: Callable[[Step], Any]) -> tuple[TiledScales, bool]:
+    def scale(
+        self, found: components.Components, number: int, report: Callable[[Step], Any]
+    ) -> tuple[TiledScales, bool]:
         """Find the relative scales of the components."""
         job = self.job
         self.stage("edges", borders.gather, number)
@@ -149,10 +186,12 @@ class Run:
         self.seconds["scales"] = time.perf_counter() - began
         return scales, converged
 
-    def write(self, found: components.Components, scales: TiledScales, number: int, where: outputs.Outputs) -> np.ndarray:
+    def write(
+        self, found: components.Components, scales: TiledScales, number: int, where: outputs.Outputs
+    ) -> np.ndarray:
         """Write depth and components; returns the piece of each component."""
         shift = scales.potential
-        piece = scales.cut.borders.pattern.pieces
+        piece = scales.borders.pattern.pieces
         mean = shift - scales.begin
         weight = np.bincount(piece, found.size)
         shift = shift - (np.bincount(piece, found.size * mean) / weight)[piece]
@@ -161,18 +200,13 @@ class Run:
         return piece
 
 
-
 def measured(job: Job, k: int, task: Task, *args: Any) -> dict[str, Any]:
     """Run a task, and say what it took."""
-    import os
-    import socket
-
     began = time.process_time()
     files: Written = task(job, k, *args)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {
         "files": files,
         "process": f"{socket.gethostname()}:{os.getpid()}",
-        "peak": peak,
+        "peak": peak_memory(),
         "seconds": time.process_time() - began,
     }

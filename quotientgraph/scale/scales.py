@@ -109,11 +109,14 @@ class TiledScales(Scales):
     def __init__(
         self, components: Components, borders: Borders, mean: np.ndarray, settings: Settings, report: Progress
     ) -> None:
-        self.components, self.begin = components, -mean
+        self.components, self.borders, self.begin = components, borders, -mean
         self.before = np.zeros(components.n)  # shift of the components of Q0 until the last merge
-        graph = TiledGraph(components.n, int(components.size.sum()), np.arange(components.n, dtype=np.int32))
+        graph: Any = TiledGraph(components.n, int(components.size.sum()), np.arange(components.n, dtype=np.int32))
         edges: Any = EdgeGroups(borders.pattern, borders)
-        super().__init__(graph, edges, np.zeros(0), settings, backend_of(settings.solver, "solver"), report, np)  # type: ignore[arg-type]
+        super().__init__(graph, edges, np.zeros(0), settings, backend_of(settings.solver, "solver"), report, np)
+
+    graph: Any
+    cut: Any
 
     def _enter(self, graph: Any, cut: Any) -> None:
         self.graph, self.cut, self.ties = graph, cut, None
@@ -151,7 +154,7 @@ class TiledScales(Scales):
         if not len(self.cut.number):
             return converged
         creases, n_creased = [], 0
-        for group in self.cut.borders.groups():
+        for group in self.borders.groups():
             creased = placed_creases(group.cut, group.room, group.angle, self._smaller(group), group.focal)
             creases.append((creased.residual, creased.slack))
             n_creased += int(creased_edges(creased).sum())
@@ -162,18 +165,23 @@ class TiledScales(Scales):
         size, cut = self.components.size, group.cut
         return np.minimum(size[cut.pattern.tail], size[cut.pattern.head])[cut.pair]
 
+    def residuals(self) -> np.ndarray:
+        """(n_pairs,) mean residual of each border, with each component filled on its own, of zero mean."""
+        return np.concatenate([np.zeros(0), *(self._mean_residuals(group.cut) for group in self.borders.groups())])
+
+    def _mean_residuals(self, cut: CutEdges) -> np.ndarray:
+        shift = self.begin[cut.pattern.tail] - self.begin[cut.pattern.head]
+        return np.add.reduceat(cut.residual, cut.start[:-1]) / np.diff(cut.start) + shift
+
     def confidence(self) -> np.ndarray:
         """(n,) confidence of the components of Q0; see `quotientgraph.beyond.confidence`."""
-        shift, borders = self.potential, self.levels_borders
+        shift, borders = self.potential, self.borders
         held = []
         for group in borders.groups():
             chi = group.cut.residual + (shift[group.cut.pattern.tail] - shift[group.cut.pattern.head])[group.cut.pair]
             gap = np.maximum(np.maximum(group.room[0] - chi, chi - group.room[1]), 0.0) * group.focal
             held.append(np.add.reduceat(support(gap), group.cut.start[:-1]))
         pattern = borders.pattern
-        return confidence_by_springs(pattern, np.concatenate(held or [np.zeros(0)]), borders.n_edges, self.components.size)
-
-    @property
-    def levels_borders(self) -> Borders:
-        """The borders of Q0."""
-        return self.cut.borders
+        return confidence_by_springs(
+            pattern, np.concatenate(held or [np.zeros(0)]), borders.n_edges, self.components.size
+        )

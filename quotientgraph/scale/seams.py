@@ -120,5 +120,3 @@ def _corners(job: Job, components: Components) -> tuple[np.ndarray, np.ndarray]:
     across = nodes_across(shape, spacing)
     key = np.where(rank >= 0, np.stack([first, first + 1, first + across, first + across + 1]), -1)
     return key, np.stack([(1 - p) * (1 - q), (1 - p) * q, p * (1 - q), p * q])
-
-

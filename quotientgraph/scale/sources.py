@@ -121,7 +121,12 @@ def _location(thing: Any, name: str) -> tuple[str, tuple[Any, ...], Any]:
             return "tiff", (str(path.resolve()),), None
         place = str(thing) if "://" in str(thing) else str(path.resolve())
         return "zarr", (place, _inner(place, name)), None
-    if isinstance(thing, np.memmap) and thing.filename is not None and thing.flags.c_contiguous and thing.base is not None:
+    if (
+        isinstance(thing, np.memmap)
+        and thing.filename is not None
+        and thing.flags.c_contiguous
+        and thing.base is not None
+    ):
         return "memmap", (str(thing.filename), str(thing.dtype), thing.offset, thing.shape), None
     if type(thing).__module__.startswith("zarr"):
         root = getattr(thing.store, "root", None)
@@ -137,9 +142,8 @@ def _location(thing: Any, name: str) -> tuple[str, tuple[Any, ...], Any]:
 
 def _inner(place: str, name: str) -> str:
     """The name of the array inside a Zarr store; empty if the store is an array."""
-    zarr = _zarr()
     try:
-        found = zarr.open(place, mode="r")
+        found = zarr().open(place, mode="r")
     except (FileNotFoundError, KeyError, ValueError) as error:
         raise ValueError(f"{name}: {place} is no Zarr array or group, .npy or .tiff file ({error})") from None
     return "" if hasattr(found, "dtype") else _name_in(found, name)
@@ -155,16 +159,19 @@ def _name_in(group: Any, name: str) -> str:
     usual = {"normals": ("normals", "normal"), "mask": ("mask",)}[name]
     chosen = [one for one in usual if one in names] or (names if len(names) == 1 else [])
     if not chosen:
-        raise ValueError(f"{name}: the Zarr group has the arrays {', '.join(names) or 'none'}; name one of them {usual[0]}")
+        raise ValueError(
+            f"{name}: the Zarr group has the arrays {', '.join(names) or 'none'}; name one of them {usual[0]}"
+        )
     return chosen[0]
 
 
-def _zarr() -> Any:
+def zarr() -> Any:
+    """The package Zarr, or an error that says how to install it."""
     try:
-        import zarr
+        import zarr as package
     except ImportError:
         raise ImportError(f"Zarr is not installed; install it with: {INSTALL}") from None
-    return zarr
+    return package
 
 
 @cache
@@ -176,6 +183,6 @@ def _opened(kind: str, where: tuple[Any, ...]) -> Any:
     if kind == "tiff":
         import tifffile
 
-        found = _zarr().open(tifffile.imread(where[0], aszarr=True), mode="r")
+        found = zarr().open(tifffile.imread(where[0], aszarr=True), mode="r")
         return found if hasattr(found, "dtype") else found["0"]
-    return _zarr().open_array(where[0], path=where[1] or None, mode="r")
+    return zarr().open_array(where[0], path=where[1] or None, mode="r")

@@ -108,7 +108,9 @@ class Work:
 
     def intact(self, files: Written) -> bool:
         """Whether files are there with the checksums that they were written with."""
-        return all((self.folder / name).is_file() and checksum(self.folder / name) == value for name, value in files.items())
+        return all(
+            (self.folder / name).is_file() and checksum(self.folder / name) == value for name, value in files.items()
+        )
 
     def _written(self, path: Path) -> Written:
         return {path.relative_to(self.folder).as_posix(): checksum(path)}
