@@ -135,8 +135,8 @@ class Borders:
     first: np.ndarray
 
     @classmethod
-    def from_tables(cls, work: Work, components: Components, group: int = GROUP) -> Borders:
-        """Sort the edges of all tiles into groups of about `group` edges, and write them."""
+    def from_tables(cls, work: Work, components: Components) -> Borders:
+        """Sort the edges of all tiles into groups of about `GROUP` edges, and write them."""
         tables = work.tables("edges")
         n = components.n
         pair = [t["tail"].astype(np.int64) * n + t["head"] for t in tables]
@@ -144,7 +144,7 @@ class Borders:
         keys, inverse = np.unique(every, return_inverse=True)
         count = np.bincount(inverse, np.concatenate([np.diff(t["start"]) for t in tables]), len(keys)).astype(np.int64)
         end = np.append(0, np.cumsum(count))
-        first = np.unique(np.append(np.searchsorted(end[1:], np.arange(0, end[-1], group), "right"), len(keys)))
+        first = np.unique(np.append(np.searchsorted(end[1:], np.arange(0, end[-1], GROUP), "right"), len(keys)))
         pattern = Pattern(n, (keys // n).astype(np.int32), (keys % n).astype(np.int32))
         out = cls(pattern, count, work, first)
         for g in range(out.n_groups):
