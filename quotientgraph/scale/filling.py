@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from laplacians import Multigrid, NeighbourLists
+from laplacians import GridGraph, Multigrid, NeighbourLists, Solution
 from laplacians.core.arrays import sums
-from laplacians.core.edges import connected_labels
+from laplacians.multigrid.grid import LooseEdges
 
+from ..graph.pixels import PixelGraph
 from ..method.filling import along_trees, equations, mismatch
 from .coarse import Patch
 from .leftout import left_out_edges
@@ -38,23 +39,22 @@ def start(job: Job, k: int) -> Written:
     weight, jump = _weights(job, k, window, label)
     crossing = np.append(job.work.read("crossing"), False)[label]
     own = np.where(window.inside, weight, np.float32(0))
-    x, rhs = along_trees(n, pixels.tail, pixels.head, own, jump), np.zeros(n)
+    (x, part), rhs = along_trees(n, pixels.tail, pixels.head, own, jump), np.zeros(n)
     energy, worst = mismatch(pixels.tail, pixels.head, own, jump, x, rhs)
     reached = True
     if worst > 1e-13:
         size = float(np.linalg.norm(rhs))
-        _FIRST.improve(NeighbourLists.from_edges(n, pixels.tail, pixels.head, own), x, rhs, energy)
+        x, _ = _improved(_FIRST, pixels, own, x, rhs, energy)
         alone = np.where(crossing[pixels.tail], np.float32(0), own)
         rhs[:] = 0.0
         mismatch(pixels.tail, pixels.head, alone, jump, x, rhs)
         left = float(np.linalg.norm(rhs))
         if left > _PRECISE * size:
             finish = Multigrid(rtol=min(max(_PRECISE * size / left, 1e-10), 0.5), maxiter=100)
-            solution = finish.improve(NeighbourLists.from_edges(n, pixels.tail, pixels.head, alone), x, rhs)
+            x, solution = _improved(finish, pixels, alone, x, rhs)
             reached = solution.converged or solution.residual * left <= 1e-8 * size
-    joined = own > 0
-    part = connected_labels(n, pixels.tail[joined], pixels.head[joined])
-    part = np.where(window.mine, part, -1).astype(np.int32)
+    first = np.cumsum(part == np.arange(n), dtype=np.int32) - 1
+    part = np.where(window.mine, first[part], -1).astype(np.int32)
     patch = _patch(job, window, label)
     owned = np.where(window.mine[pixels.tail], weight, np.float32(0))
     row, column, value = patch.matrix(pixels.tail, pixels.head, owned)
@@ -150,14 +150,10 @@ def _window_correction(
     """(n_pixels,) correction that nearly solves the equations of a window and is zero at its rim."""
     pixels, n = window.pixels, window.pixels.n_pixels
     tail, head, fixed = pixels.tail, pixels.head, window.rim
-    rhs = np.zeros(n + 1)
+    rhs = np.zeros(n)
     mismatch(tail, head, weight, jump, x, rhs)
-    rhs[:n][fixed] = 0.0
-    rhs[n] = -rhs.sum()
-    out = np.zeros(n + 1)
-    _CORRECTION.improve(_with_hub(n, tail, head, weight, fixed), out, rhs)
-    out -= out[n]
-    out = out[:n]
+    rhs[fixed] = 0.0
+    out, _ = _improved(_CORRECTION, pixels, weight, np.zeros(n), rhs, fixed=fixed)
     # A component that ends inside the window hangs on nothing. All tiles that have a part of it see it whole, and agree on
     # the constant if its mean stays as it is.
     number = np.unique(label, return_inverse=True)[1]
@@ -169,18 +165,41 @@ def _window_correction(
     return out
 
 
-def _with_hub(n: int, tail: np.ndarray, head: np.ndarray, weight: np.ndarray, fixed: np.ndarray) -> NeighbourLists:
-    """The graph in which all fixed pixels are one further node, the last; it takes the place of a given value."""
-    at_tail, at_head = fixed[tail], fixed[head]
-    to_hub = np.flatnonzero((at_tail != at_head) & (weight > 0))
-    free = np.where(at_tail[to_hub], head[to_hub], tail[to_hub])
-    held = np.bincount(free, weight[to_hub], n)
-    node = np.flatnonzero(held).astype(np.int32)
-    kept = np.where(at_tail | at_head, np.float32(0), weight)
-    place = np.searchsorted(tail, node, side="right")
-    return NeighbourLists.from_edges(
-        n + 1,
-        np.insert(tail, place, node),
-        np.insert(head, place, np.int32(n)),
-        np.insert(kept, place, held[node].astype(np.float32)),
-    )
+def _improved(
+    solver: Multigrid,
+    pixels: PixelGraph,
+    weight: np.ndarray,
+    x: np.ndarray,
+    rhs: np.ndarray,
+    energy: float = float("nan"),
+    fixed: np.ndarray | None = None,
+) -> tuple[np.ndarray, Solution]:
+    """Improve x, where b − L x = rhs; the fixed pixels (n_pixels,) bool, if there are any, keep the value zero.
+
+    All fixed pixels together are one further node of the graph, the last, and solutions are taken relative to it.
+    """
+    n, tail, head = pixels.n_pixels, pixels.tail, pixels.head
+    node, held = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
+    if fixed is not None:
+        at_tail, at_head = fixed[tail], fixed[head]
+        to_fixed = np.flatnonzero((at_tail != at_head) & (weight > 0))
+        total = np.bincount(np.where(at_tail[to_fixed], head[to_fixed], tail[to_fixed]), weight[to_fixed], n)
+        node = np.flatnonzero(total).astype(np.int32)
+        held = total[node].astype(np.float32)
+        weight = np.where(at_tail | at_head, np.float32(0), weight)
+    placed = pixels.cells() if n > solver.coarsest else None
+    if placed is None:
+        place = np.searchsorted(tail, node, side="right")
+        edges = np.insert(tail, place, node), np.insert(head, place, np.int32(n)), np.insert(weight, place, held)
+        graph: NeighbourLists | GridGraph = NeighbourLists.from_edges(n + 1, *edges)
+        cell = np.arange(n, dtype=np.int32)
+    else:
+        shape, cell = placed
+        on_grid = GridGraph.from_edges(shape, cell, tail, head, weight)
+        last = np.full(len(node), on_grid.n_cells, dtype=np.int32)
+        graph = GridGraph.from_weights(on_grid.weight, 1, LooseEdges(cell[node], last, held))
+    start, left = np.zeros(graph.n), np.zeros(graph.n)
+    start[cell], left[cell] = x, rhs
+    left[-1] = -left.sum() if len(node) else 0.0
+    solution = solver.improve(graph, start, left, energy)
+    return solution.x[cell] - solution.x[-1], solution

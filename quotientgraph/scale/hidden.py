@@ -33,9 +33,8 @@ def plant(job: Job, k: int) -> Written:
     entry[window.ring] = np.arange(len(window.ring))
     kind = np.zeros(pixels.n_edges, dtype=np.int8)
     _sort_out(pixels.tail, pixels.head, steady & window.inside, np.arange(n, dtype=np.int32), entry >= 0, kind)
-    x = along_trees(n, pixels.tail, pixels.head, (kind == 1).astype(np.float32), jump)
-    tree = connected_labels(n, pixels.tail[kind == 1], pixels.head[kind == 1])
-    root = np.full(int(tree.max(initial=-1)) + 1, -1, dtype=np.int64)  # the pixel of the ring in each tree
+    x, tree = along_trees(n, pixels.tail, pixels.head, (kind == 1).astype(np.float32), jump)
+    root = np.full(n, -1, dtype=np.int64)  # by tree: its pixel in the ring
     root[tree[window.ring]] = window.ring
     x -= np.where(root[tree] >= 0, x[root[tree]], 0.0)
     at = np.where(root[tree] >= 0, entry[root[tree]], -1)
@@ -84,8 +83,7 @@ def find_hidden(work: Work, components: Components) -> int:
     order = np.argsort(np.concatenate([*(t["open_key"] for t in tables), key[steady]]))
     n = len(ring.position)
     tail, head = every["tail"][order], every["head"][order]
-    x = along_trees(n, tail, head, np.ones(len(order), dtype=np.float32), all_jump[order])
-    tree = connected_labels(n, tail, head)
+    x, tree = along_trees(n, tail, head, np.ones(len(order), dtype=np.float32), all_jump[order])
 
     found = []  # tail, head (positions) and gap of the edges that are apart
     for t, b in zip(tables, base):

@@ -86,8 +86,7 @@ class Run:
         """Settle the angle that components are formed with; "auto" looks at the normals of all tiles."""
         found: Any = wanted
         if isinstance(wanted, str):
-            self.stage("places", angle.count_places)
-            angle.sum_places(self.job.work)
+            self.stage("count", angle.count_pixels)
             self.stage("bends", angle.sample_bends)
             found = angle.found_angle(self.job.work)
         self.job = replace(self.job, angle=found)
