@@ -47,8 +47,17 @@ def suitable_angle(graph: PixelGraph) -> float:
     float
         Degrees. The same for a flipped or transposed map, if it has at most a hundred thousand pixels.
     """
-    index, step = graph.map.index, max(1, graph.n_pixels // _MOST)
-    bend = np.concatenate([_bends(graph.map.normals, lines) for lines in (index[::step], index[:, ::step].T)])
+    index, step = graph.map.index, sample_step(graph.n_pixels)
+    return angle_for(np.concatenate([bends(graph.map.normals, lines) for lines in (index[::step], index[:, ::step].T)]))
+
+
+def sample_step(n_pixels: int) -> int:
+    """Of the rows and columns of a map with so many valid pixels, every which is looked at."""
+    return max(1, n_pixels // _MOST)
+
+
+def angle_for(bend: np.ndarray) -> float:
+    """The angle in degrees that suits a map with the given bends (n,)."""
     if not len(bend):
         return _CHOSEN.clean
     quartile, median, high = np.degrees(np.percentile(bend, (25, 50, 90)))
@@ -58,7 +67,7 @@ def suitable_angle(graph: PixelGraph) -> float:
     return float(np.clip(_CHOSEN.clean + _CHOSEN.slope * (quartile - _CHOSEN.noise), _CHOSEN.clean, _CHOSEN.noisy))
 
 
-def _bends(normals: np.ndarray, index: np.ndarray) -> np.ndarray:
+def bends(normals: np.ndarray, index: np.ndarray) -> np.ndarray:
     """(n,) |n_left − 2 n + n_right| of valid neighbours along the rows of `index`, which is −1 where there is no pixel."""
     left, centre, right = (index[:, k : max(index.shape[1] - 2, 0) + k].ravel() for k in range(3))
     whole = np.flatnonzero((left >= 0) & (centre >= 0) & (right >= 0))

@@ -37,15 +37,32 @@ def confidence(graph: Quotient, potential: np.ndarray) -> np.ndarray:
     (n_components,) float64
         0 … 1; ½ where a component hangs on the rest by as much as ten edges that fit.
     """
-    n = graph.n_components
     if not len(graph.cut):
-        return np.ones(n)
-    pattern, order, start = Pattern.from_edges(n, graph.tail, graph.head)
+        return np.ones(graph.n_components)
+    pattern, order, start = Pattern.from_edges(graph.n_components, graph.tail, graph.head)
     held = np.add.reduceat(support(gaps(graph, potential))[order], start[:-1])
-    strength = np.maximum(held**2 / np.diff(start), 1e-6)
+    return confidence_by_springs(pattern, held, np.diff(start), np.bincount(graph.labels))
+
+
+def confidence_by_springs(pattern: Pattern, held: np.ndarray, n_edges: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """What `confidence` returns, from sums over borders.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        Pairs of adjacent components.
+    held, n_edges : (n_pairs,)
+        Sum of the support of each border's edges, and their number.
+    size : (n_components,)
+        Pixels of each component.
+    """
+    n = pattern.n
+    if not pattern.n_pairs:
+        return np.ones(n)
+    strength = np.maximum(held**2 / n_edges, 1e-6)
     system = LaplacianSystem(pattern, strength, np.zeros_like(strength))
     solve = Direct().factor(system).solve if n <= _MOST_FACTORISED else None
-    size, piece = np.bincount(graph.labels), pattern.pieces
+    piece = pattern.pieces
     random, variance = np.random.default_rng(0), np.zeros(n)
     for _ in range(_N_PROBES):
         pull = random.choice([-1.0, 1.0], len(strength)) * np.sqrt(strength)

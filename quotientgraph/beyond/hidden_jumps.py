@@ -18,7 +18,7 @@ from ..method.filling import along_trees
 
 # Pixels. A depth jump shows as a chain of edges with gaps above the first length, and somewhere above the second. Shorter
 # gaps are what errors add up to along a tree.
-_GAP, _SURE_GAP = 0.5, 12.0
+WIDE_GAP, SURE_GAP = 0.5, 12.0
 
 # A normal that turns this many times faster than is usual nearby belongs to another surface. Steps below `_UNDOUBTED`
 # degrees are not judged: the 8-bit normals of a plane are all equal but for such steps.
@@ -56,12 +56,12 @@ def hidden_jumps(graph: Quotient, weight: np.ndarray, jump: np.ndarray) -> np.nd
     x, part = along_trees(pixels.n_pixels, pixels.tail, pixels.head, weight, jump)
     weight[doubtful] *= -1
     gap = np.abs(x[tail] - x[head] - jump[doubtful]) * pixels.focal_at(doubtful)
-    apart = np.flatnonzero((part[tail] == part[head]) & (gap > _GAP))
+    apart = np.flatnonzero((part[tail] == part[head]) & (gap > WIDE_GAP))
     tail, head, gap = tail[apart], head[apart], gap[apart]
     chain = connected_components(pixels.n_pixels, tail, head, "union-find")[tail]
     widest = np.zeros(pixels.n_pixels)
     np.maximum.at(widest, chain, gap)
-    return doubtful[apart[widest[chain] > _SURE_GAP]]
+    return doubtful[apart[widest[chain] > SURE_GAP]]
 
 
 def steady_edges(graph: PixelGraph, angle: float | None) -> np.ndarray:

@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
-from . import publishing, staging
+from . import publishing, staging, tiles
 from .arguments import add_input_arguments, add_method_arguments, whole
 from .config import prepare
 from .file_lists import expand, names
@@ -40,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     publishing.add_arguments(parser)
     add_input_arguments(parser)
     add_method_arguments(parser)
+    tiles.add_arguments(parser)
     group = parser.add_argument_group("running")
     group.add_argument(
         "-j", "--jobs", type=whole(1), default=1, metavar="N", help="inputs that are worked on at a time (1)"
@@ -56,6 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if tiles.wanted(args):
+        calm()
+        return tiles.run(args)
     check(args)
     calm()
     began = time.perf_counter()

@@ -67,9 +67,9 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
         x, converged, iterations = fill_torus(pixels)
         return Filling(x - x.mean(), converged, iterations)
     rhs = np.zeros(pixels.n_pixels)
-    weight, jump = _equations(graph, leave_out)
+    weight, jump = equations(graph, leave_out)
     x, _ = along_trees(pixels.n_pixels, pixels.tail, pixels.head, weight, jump)
-    energy, worst = _mismatch(pixels.tail, pixels.head, weight, jump, x, rhs)
+    energy, worst = mismatch(pixels.tail, pixels.head, weight, jump, x, rhs)
     converged, iterations = True, 0
     if worst <= 1e-13:  # the tree is a solution, to rounding
         pass
@@ -95,7 +95,7 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
     return Filling(centred(x, labels), converged, iterations)
 
 
-def _equations(graph: Quotient, leave_out: LeaveOut | None) -> tuple[np.ndarray, np.ndarray]:
+def equations(graph: Quotient, leave_out: LeaveOut | None) -> tuple[np.ndarray, np.ndarray]:
     """Weight (n_edges,) float32 of both equations of each edge together, 0 if it does not count, and their mean jump."""
     tail, head = graph.pixels.tail, graph.pixels.head
     gamma = 0.5 * graph.pixels.gamma_squared
@@ -173,7 +173,7 @@ def _integrate_trees(tail, head, weight, jump, parent, x):
 
 
 @kernel
-def _mismatch(tail, head, weight, jump, x, rhs):
+def mismatch(tail, head, weight, jump, x, rhs):
     """rhs += Bᵀ W (jump − B x). Return the energy of the mismatch and the largest mismatch of an edge."""
     energy, worst = 0.0, 0.0
     for e in range(len(tail)):

@@ -1,0 +1,10 @@
+"""Maps beyond one machine's memory: tiles on Zarr stores, on one machine or on a Dask cluster.
+
+Needs ``pip install "quotientgraph[scale]"``. Nothing of it is imported unless this package is.
+"""
+
+from __future__ import annotations
+
+from .integration import Report, integrate
+
+__all__ = ["Report", "integrate"]
