@@ -12,7 +12,7 @@ import laplacians
 
 from .integration import integrate
 
-_SHAPE = 90, 110  # large enough for kernels instead of array expressions, and for a level of multigrid
+_SHAPE = 140, 160  # large enough for kernels instead of array expressions, and for two levels of multigrid
 
 
 def main() -> None:

@@ -17,6 +17,7 @@ except ImportError:  # Windows: nobody waits, and what two processes compile at 
 
 _PATIENCE = 60.0  # seconds to wait for another process; no kernel takes as long, but a process may have been stopped
 _PAUSE = 0.005
+_held: set[Claim] = set()
 
 
 class Claim:
@@ -31,6 +32,7 @@ class Claim:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        _held.add(self)
 
     def take(self) -> None:
         """Lock the file. If another process has locked it, wait until it is done, but not for ever."""
@@ -46,6 +48,13 @@ class Claim:
 
     def release(self) -> None:
         """Remove the file and the lock."""
+        _held.discard(self)
         with contextlib.suppress(OSError):
             self.path.unlink()
         os.close(self.descriptor)
+
+
+def release_all() -> None:
+    """Give up all claims of this process, which is about to end."""
+    for claim in tuple(_held):
+        claim.release()

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import importlib
 import logging
 import os
 import subprocess
 import sys
 import threading
 
+from . import claims
 from .sharing import n_threads
 
 _LOG = logging.getLogger(__name__)
@@ -22,12 +24,8 @@ _MARK = "LAPLACIANS_COMPANION"  # set in the environment of the second process; 
 
 _module: str | None = None
 _process: subprocess.Popen[bytes] | None = None
-_CODE = """
-import importlib, os, sys, threading
-sys.path[:] = {path!r}
-threading.Thread(target=lambda: (sys.stdin.buffer.read(), os._exit(0)), daemon=True).start()
-importlib.import_module({module!r}).main()
-"""
+_CODE = "import sys; sys.path[:] = {path!r}; from laplacians.core import companion; companion.serve({module!r})"
+_PATIENCE = 1.0  # seconds in which the second process can end by itself
 
 
 def use(module: str) -> None:
@@ -68,8 +66,24 @@ def start() -> None:
     atexit.register(_stop, _process)
 
 
+def serve(module: str) -> None:
+    """In the second process: run the function `main` of a module, unless the first process ends before."""
+
+    def watch() -> None:
+        sys.stdin.buffer.read()  # ends when the other end of the pipe is closed
+        claims.release_all()
+        os._exit(0)
+
+    threading.Thread(target=watch, daemon=True).start()
+    importlib.import_module(module).main()
+
+
 def _stop(process: subprocess.Popen[bytes]) -> None:
     """End the second process."""
     with contextlib.suppress(OSError):
+        process.stdin.close()  # type: ignore[union-attr]
+    try:
+        process.wait(_PATIENCE)
+    except subprocess.TimeoutExpired:
         process.kill()
-    process.wait()
+        process.wait()
