@@ -17,7 +17,7 @@ import pytest
 import trimesh
 
 import quotientgraph.io as qio
-from quotientgraph import scenes
+from quotientgraph import QuotientGraph, scenes
 from quotientgraph.cli import main, workers
 from quotientgraph.cli.file_lists import expand, names
 from quotientgraph.metrics import relative_error
@@ -87,7 +87,8 @@ def test_one_file(work, ball, capsys):
 def test_every_output(work, capsys):
     """All formats at once, each readable again; JSON tells what was made."""
     run("integrate", "ball.png", "--camera", "K.txt", "-o", "out", "--format", "npy,exr,tiff,png", "--mesh",
-        "ply,obj,glb,stl", "--points", "--labels", "--graphml", "--picture", "--report", "--json")  # fmt: skip
+        "ply,obj,glb,stl", "--points", "--labels", "--graphml", "--tables", "--decomposition", "--picture", "--report",
+        "--json")  # fmt: skip
     document = json.loads(capsys.readouterr().out)
     assert (document["ok"], document["failed"], document["skipped"]) == (1, 0, 0)
     (record,) = document["results"]
@@ -99,9 +100,36 @@ def test_every_output(work, capsys):
     for kind, tolerance in (("exr", 1e-6), ("tiff", 1e-6), ("png", 1e-4)):
         np.testing.assert_allclose(qio.read_depth(f"out/depth.{kind}"), depth, rtol=tolerance)
     assert qio.read_labels("out/labels.png").max() + 1 == record["components"]
+    tables, loaded = qio.read_tables("out/components.csv"), QuotientGraph.load("out/decomposition.qg")
+    assert tables.n_nodes == loaded.n_components == record["components"]
     counts = {len(trimesh.load(f"out/mesh.{kind}", force="mesh").faces) for kind in ("ply", "obj", "glb", "stl")}
     assert len(counts) == 1
     assert (record["frame"], record["converged"], record["pieces"]) == ("opengl", True, 1)
+
+
+def test_criteria_of_components(work, capsys):
+    """A label image, a photograph and drawn lines decide where components end."""
+    labels = np.zeros((40, 50), dtype=np.int32)
+    labels[:, 25:] = 1
+    qio.write_labels("parts.png", labels)
+    qio.write_image("photo.png", np.where(labels[..., None], [200, 30, 10], [10, 30, 200]).astype(np.uint8))
+    drawn = np.zeros((40, 50), dtype=np.uint8)
+    drawn[:, 25] = 255
+    qio.write_image("drawn.png", drawn)
+    common = ("integrate", "ball.png", "--camera", "K.txt", "--angle", "60", "--json", "-o")
+    found = {}
+    for name, options in {
+        "plain": (), "labels": ("--segments", "parts.png"), "image": ("--split-image", "photo.png"), "lines": ("--lines", "drawn.png"),
+    }.items():  # fmt: skip
+        run(*common, name, *options)
+        (found[name],) = json.loads(capsys.readouterr().out)["results"]
+    assert found["plain"]["components"] == 1
+    assert found["labels"]["components"] == found["image"]["components"] == found["lines"]["pieces"] == 2
+    qio.write_labels("small.png", labels[:9])
+    run("integrate", "ball.png", "--camera", "K.txt", "--segments", "small.png", "-o", "bad", code=1)
+    assert "small.png" in capsys.readouterr().err
+    run("integrate", "ball.png", "--method", "bini", "--segments", "parts.png", "-o", "bad", code=2)
+    assert "--segments" in capsys.readouterr().err
 
 
 def test_a_texture(work):

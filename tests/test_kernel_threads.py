@@ -10,7 +10,7 @@ PREAMBLE = """
 import concurrent.futures, multiprocessing, threading
 import numpy as np
 from laplacians.core import threads
-from laplacians.core.jit import kernel, prange
+from laplacians.core.jit import WHOLE, kernel, portion, prange
 
 @kernel(parallel=True)
 def squares(values, out):
@@ -22,10 +22,17 @@ def halves(values, out):
     for i in prange(len(out)):
         out[i] = values[i] / 2
 
+@kernel(parallel_from=100)
+def copies(values, out, share=WHOLE):
+    for i in portion(len(out), share):
+        out[i] = values[i]
+
 def work(n):
     values, out = np.arange(float(n)), np.empty(n)
     squares(values, out)
     halves(out, values)
+    copies(values, out)
+    copies(out, values)
     return float(values.sum())
 
 def alone(n):

@@ -113,8 +113,8 @@ def _write(folder: Path, result, name: str, with_report: bool, about: dict[str, 
     from .staging import place_for, staged, staging_for
 
     asked = argparse.Namespace(
-        format=("npy",), mesh=("ply",), texture=None, points=False, labels=False, graphml=False, picture=True,
-        report=with_report,
+        format=("npy",), mesh=("ply",), texture=None, points=False, labels=False, graphml=False, tables=False,
+        decomposition=False, picture=True, report=with_report,
     )  # fmt: skip
     with place_for(folder), staged(folder, staging_for(folder), earlier_files(folder)) as staging:
         publishing.write_all(staging, result, name, asked, about=about)

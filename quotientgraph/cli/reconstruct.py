@@ -132,7 +132,30 @@ def settings_of(args: argparse.Namespace, source: Understood, name: str) -> dict
         settings["prior_confidence"] = np.nan_to_num(sure / max(1.0, float(np.nanmax(sure))))
     if args.anchor:
         settings["anchors"] = args.anchor
-    return settings
+    return settings | criteria_of(args, source, name)
+
+
+def criteria_of(args: argparse.Namespace, source: Understood, name: str) -> dict[str, Any]:
+    """Keywords for `integrate` that say where components end, read from the files that the user gave."""
+    import numpy as np
+
+    from ..io import InputError, as_mask, read_arrays, read_labels
+
+    shape, found = source.found.normals.shape[:2], {}
+    file = file_for(args.segments, name)
+    if file is not None:
+        found["labels"] = read_labels(file)
+    file = file_for(args.split_image, name)
+    if file is not None:
+        found["image"] = next(iter(read_arrays(file).values()))
+    for key, value in found.items():
+        if value.shape[:2] != shape:
+            option = {"labels": args.segments, "image": args.split_image}[key]
+            raise InputError(f"{option}: its size {value.shape[:2]} is not the normals' {shape}")
+    file = file_for(args.lines, name)
+    if file is not None:
+        found["forbidden"] = np.asarray(as_mask(file, shape))
+    return found
 
 
 def integrated(
