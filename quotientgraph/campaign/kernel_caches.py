@@ -43,7 +43,7 @@ def _verdict(process: subprocess.Popen, known: str) -> str | None:
 
 def _damage(cache: Path, random: np.random.Generator) -> str:
     """Damage one file of a cache; returns what was done."""
-    files = sorted(path for path in cache.rglob("*") if path.is_file())
+    files = sorted(path for path in cache.rglob("*.kernel") if path.stat().st_size)
     path = files[random.integers(len(files))]
     data = bytearray(path.read_bytes())
     kind = random.integers(0, 5)
