@@ -119,9 +119,11 @@ def test_criteria_of_components(work, capsys):
     common = ("integrate", "ball.png", "--camera", "K.txt", "--angle", "60", "--json", "-o")
     found = {}
     for name, options in {
-        "plain": (), "labels": ("--segments", "parts.png"), "image": ("--split-image", "photo.png"),
+        "plain": (),
+        "labels": ("--segments", "parts.png"),
+        "image": ("--split-image", "photo.png"),
         "lines": ("--lines", "drawn.png"),
-    }.items():  # fmt: skip
+    }.items():
         run(*common, name, *options)
         (found[name],) = json.loads(capsys.readouterr().out)["results"]
     assert found["plain"]["components"] == 1

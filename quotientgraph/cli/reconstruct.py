@@ -66,8 +66,9 @@ def _do(task: InputTask, watcher: Watcher) -> dict[str, Any]:
         source.evidence.require()
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(staged(task.target, task.staging, earlier_files(task.target)))
-        settings = settings_of(args, source, task.name)
-        image, source = _texture(file_for(args.texture, task.name), source)
+        image, source = _picture(file_for(args.texture, task.name), source)
+        split, source = _picture(file_for(args.split_image, task.name), source)
+        settings = settings_of(args, source, task.name) | criteria_of(args, source, task.name, split)
         if task.dump is not None and task.dump_staging is not None:
             import laplacians
             from laplacians.comparison import Dumping
@@ -86,8 +87,8 @@ def _do(task: InputTask, watcher: Watcher) -> dict[str, Any]:
     return {"output": str(task.target), "files": files, **known}
 
 
-def _texture(file: str | None, source: Understood) -> tuple[np.ndarray | None, Understood]:
-    """The texture, turned as the normal map is, and the input with what is to be said of that."""
+def _picture(file: str | None, source: Understood) -> tuple[np.ndarray | None, Understood]:
+    """A photograph, turned as the normal map is, and the input with what is to be said of that."""
     from ..io import like_the_map, read_arrays, stated_orientation
 
     if file is None:
@@ -134,22 +135,23 @@ def settings_of(args: argparse.Namespace, source: Understood, name: str) -> dict
         settings["prior_confidence"] = np.nan_to_num(sure / max(1.0, float(np.nanmax(sure))))
     if args.anchor:
         settings["anchors"] = args.anchor
-    return settings | criteria_of(args, source, name)
+    return settings
 
 
-def criteria_of(args: argparse.Namespace, source: Understood, name: str) -> dict[str, Any]:
-    """Keywords for `integrate` that say where components end, read from the files that the user gave."""
+def criteria_of(
+    args: argparse.Namespace, source: Understood, name: str, image: np.ndarray | None = None
+) -> dict[str, Any]:
+    """Keywords for `integrate` that say where components end: by a photograph, and by files that the user gave."""
     import numpy as np
 
-    from ..io import InputError, as_mask, read_arrays, read_labels
+    from ..io import InputError, as_mask, read_labels
 
     shape, found = source.found.normals.shape[:2], {}
     file = file_for(args.segments, name)
     if file is not None:
         found["labels"] = read_labels(file)
-    file = file_for(args.split_image, name)
-    if file is not None:
-        found["image"] = next(iter(read_arrays(file).values()))
+    if image is not None:
+        found["image"] = image
     for key, value in found.items():
         if value.shape[:2] != shape:
             option = {"labels": args.segments, "image": args.split_image}[key]
