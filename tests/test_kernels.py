@@ -72,7 +72,8 @@ def visited(monkeypatch):
         source = self.function
         scope = dict(source.__globals__, np=StrictNumpy())
         with np.errstate(all="ignore"):
-            result = types.FunctionType(source.__code__, scope)(*(strict(a) for a in args))
+            function = types.FunctionType(source.__code__, scope, self.__name__, source.__defaults__)
+            result = function(*(strict(a) for a in args))
         return result
 
     monkeypatch.setattr(Kernel, "__call__", call)

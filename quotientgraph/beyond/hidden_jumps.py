@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from laplacians.core.jit import kernel, prange
+from laplacians.core.jit import WHOLE, kernel, portion
 
 from ..graph.pixels import PixelGraph
 from ..graph.quotient import Quotient
@@ -114,9 +114,9 @@ def _medians(normals, tile, tail, head, scale, count, median):
         median[t] = (k + 1) / scale
 
 
-@kernel(parallel=True, parallel_from=_MANY)
-def _below(normals, tile, tail, head, median, limit, least, out):
+@kernel(parallel_from=_MANY)
+def _below(normals, tile, tail, head, median, limit, least, out, share=WHOLE):
     """Write whether each edge is steady; see `steady_edges`."""
-    for e in prange(len(tail)):
+    for e in portion(len(tail), share):
         usual = max(median[tile[tail[e]]], median[tile[head[e]]])
         out[e] = _chord(normals, tail[e], head[e]) < min(limit, max(least, _UNUSUAL * usual))

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from laplacians.core.jit import kernel, prange
+from laplacians.core.jit import WHOLE, kernel, portion
 
 from .normals import NormalMap, row_and_column
 
@@ -128,11 +128,11 @@ def _log_ratio(above, below):
     return 2 * s * (1 + t * (1 / 3 + t * (1 / 5 + t * (1 / 7 + t * (1 / 9 + t * (1 / 11 + t * (1 / 13)))))))
 
 
-@kernel(parallel=True, parallel_from=2**19, error_model="numpy")
-def _planar(normals, position, x, y, tail, head, central, at, limit, out):
+@kernel(parallel_from=2**19, error_model="numpy")
+def _planar(normals, position, x, y, tail, head, central, at, limit, out, share=WHOLE):
     """Write the jump of each edge, or 0 beyond ±limit. Assumes valid pixel numbers and positions inside x and y."""
     width = x.shape[1]
-    for e in prange(len(out)):
+    for e in portion(len(out), share):
         a, b = tail[e], head[e]
         va, ua = row_and_column(position[a], width)
         vb, ub = row_and_column(position[b], width)
@@ -150,11 +150,11 @@ def _planar(normals, position, x, y, tail, head, central, at, limit, out):
         out[e] = jump if -limit < jump < limit else 0.0
 
 
-@kernel(parallel=True, parallel_from=2**19, error_model="numpy")
-def _bini(normals, position, x, y, tail, head, central, out):
+@kernel(parallel_from=2**19, error_model="numpy")
+def _bini(normals, position, x, y, tail, head, central, out, share=WHOLE):
     """Write both jumps of each edge to `out` (2, n_edges). Assumes valid pixel numbers and positions inside x and y."""
     width = x.shape[1]
-    for e in prange(out.shape[1]):
+    for e in portion(out.shape[1], share):
         a, b = tail[e], head[e]
         va, ua = row_and_column(position[a], width)
         vb, ub = row_and_column(position[b], width)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from laplacians.core.edges import connected_labels
-from laplacians.core.jit import kernel, prange
+from laplacians.core.jit import WHOLE, kernel, portion
 
 from ..geometry.normals import NormalMap
+from .tables import GraphTables
 
 # Steps (dv, du) from the tail of an edge to its head: each neighbour pair once, tail before head in row-major order.
 _STEPS = {
@@ -35,12 +36,15 @@ class PixelGraph:
     connectivity : 4 or 8
     tail, head : (n_edges,) int32
         Pixels of each edge, tail < head, sorted by tail.
+    removed : (n_removed, 2) int32
+        Neighbour pairs that are not joined because a user drew a line of discontinuity between them.
     """
 
     map: NormalMap
     connectivity: int
     tail: np.ndarray
     head: np.ndarray
+    removed: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int32))
 
     @classmethod
     def from_map(cls, normal_map: NormalMap, connectivity: int = 8) -> PixelGraph:
@@ -114,6 +118,19 @@ class PixelGraph:
     def n_pieces(self) -> int:
         return int(self.pieces.max()) + 1
 
+    def tables(self) -> GraphTables:
+        """The graph as columns, for igraph, networkx, pandas and `scipy.sparse`.
+
+        Node columns: `row`, `column`, `normal_x`, `normal_y`, `normal_z` (OpenCV frame). Edge column: `angle` between the
+        two normals in degrees.
+        """
+        row, column = np.divmod(self.map.position, self.map.shape[1])
+        normals = self.map.normals
+        chord = np.linalg.norm(normals[self.tail] - normals[self.head], axis=1)
+        nodes = {"row": row, "column": column, **{f"normal_{axis}": normals[:, k] for k, axis in enumerate("xyz")}}
+        angle = np.degrees(2 * np.arcsin(np.minimum(0.5 * chord, 1.0)))
+        return GraphTables(nodes, self.tail, self.head, {"angle": angle}, {"connectivity": self.connectivity})
+
     def opposites(self, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """For each given edge (a, b): the pixel beyond a as seen from b, and the pixel beyond b as seen from a.
 
@@ -136,10 +153,10 @@ def _edges_per_row(valid: np.ndarray, steps: np.ndarray) -> np.ndarray:
     return out
 
 
-@kernel(parallel=True, parallel_from=2**19)
-def _list_edges(index, steps, start, tail, head):
+@kernel(parallel_from=2**19)
+def _list_edges(index, steps, start, tail, head, share=WHOLE):
     height, width = index.shape
-    for v in prange(height):
+    for v in portion(height, share):
         e = start[v]
         for u in range(width):
             if index[v, u] >= 0:

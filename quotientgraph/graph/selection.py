@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from laplacians.core.edges import connected_labels, number_trees
-from laplacians.core.jit import kernel, prange
+from laplacians.core.jit import WHOLE, kernel, portion
 
 from .pixels import PixelGraph
 
@@ -35,10 +35,16 @@ def similar_edges(graph: PixelGraph, angle: float | None) -> np.ndarray:
     return out
 
 
-def components_by_angle(graph: PixelGraph, angle: float | None) -> np.ndarray:
-    """(n_pixels,) int32 components of Q0: pixels joined by similar edges, or every pixel alone if the angle is None."""
+def components_by_angle(graph: PixelGraph, angle: float | None, alike: np.ndarray | None = None) -> np.ndarray:
+    """(n_pixels,) int32 components of Q0: pixels joined by similar edges, or every pixel alone if the angle is None.
+
+    `alike` (n_edges,) bool, if given, restricts the edges that may join.
+    """
     if angle is None:
         return np.arange(graph.n_pixels, dtype=np.int32)
+    if alike is not None:
+        edges = similar_edges(graph, angle) & alike
+        return connected_components(graph.n_pixels, graph.tail[edges], graph.head[edges])
     labels = np.arange(graph.n_pixels, dtype=np.int32)
     _unite_similar(labels, graph.map.normals, graph.tail, graph.head, np.cos(np.radians(angle)))
     number_trees(labels)
@@ -94,10 +100,10 @@ def connected_components(n: int, tail: np.ndarray, head: np.ndarray, engine: str
     return rank[membership]
 
 
-@kernel(parallel=True, parallel_from=_MANY)
-def _similar(normals, tail, head, cosine, out):
+@kernel(parallel_from=_MANY)
+def _similar(normals, tail, head, cosine, out, share=WHOLE):
     """Write whether the unit normals at the two ends of each edge have a product above `cosine`."""
-    for e in prange(len(out)):
+    for e in portion(len(out), share):
         a, b = tail[e], head[e]
         dot = normals[a, 0] * normals[b, 0] + normals[a, 1] * normals[b, 1] + normals[a, 2] * normals[b, 2]
         out[e] = dot > cosine
@@ -125,11 +131,11 @@ def _unite_similar(parent, normals, tail, head, cosine):
                 parent[max(i, j)] = min(i, j)
 
 
-@kernel(parallel=True, parallel_from=_MANY)
-def _list_cut(labels, tail, head, start, out):
+@kernel(parallel_from=_MANY)
+def _list_cut(labels, tail, head, start, out, share=WHOLE):
     """Write the numbers of the cut edges of block b from start[b] on; with an empty `out` count them into start[b + 1]."""
     n_blocks, n = len(start) - 1, len(tail)
-    for b in prange(n_blocks):
+    for b in portion(n_blocks, share):
         k = start[b] if len(out) > 0 else 0
         for e in range(n * b // n_blocks, n * (b + 1) // n_blocks):
             if labels[tail[e]] != labels[head[e]]:

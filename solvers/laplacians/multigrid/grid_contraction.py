@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.edges import group_edges
-from ..core.jit import kernel, prange
+from ..core.jit import WHOLE, kernel, portion
 from .grid import PARALLEL_FROM, GridGraph, LooseEdges
 from .lists import NeighbourLists
 
@@ -103,10 +103,10 @@ def as_lists(graph: GridGraph) -> NeighbourLists:
     return NeighbourLists.from_edges(graph.n, tail[first], head[first], total)
 
 
-@kernel(parallel=True, parallel_from=PARALLEL_FROM)
-def _divide(weight, inverse, count, part):
+@kernel(parallel_from=PARALLEL_FROM)
+def _divide(weight, inverse, count, part, share=WHOLE):
     """Write the number of groups in each square, and for each cell which one it is in. Assumes zeros in both arrays."""
-    for row in prange(count.shape[0]):
+    for row in portion(count.shape[0], share):
         v = 2 * row + 1
         label, size, number = np.empty(4, dtype=np.int64), np.empty(4, dtype=np.int64), np.empty(4, dtype=np.uint8)
         for k in range(count.shape[1]):
@@ -163,14 +163,14 @@ def _is_loose(weight, part, row, k, i):
     return weight[i % 4, v, u] > 0 and part[v, u] + part[y, x] > 0 and not inside, v, u, y, x
 
 
-@kernel(parallel=True, parallel_from=PARALLEL_FROM)
-def _add_up(weight, first, part, out, start):
+@kernel(parallel_from=PARALLEL_FROM)
+def _add_up(weight, first, part, out, start, share=WHOLE):
     """Write the weights of the contracted grid, and count the loose edges of each row of squares into start[row + 1].
 
     Assumes zeros in both. Inside a component all squares are whole, so that no cell must be looked at.
     """
     n_rows, n_columns = first.shape
-    for row in prange(n_rows):
+    for row in portion(n_rows, share):
         v, n = 2 * row + 1, 0
         last = row + 1 == n_rows
         own, next_row = first[row], first[row if last else row + 1]
@@ -206,10 +206,10 @@ def _add_up(weight, first, part, out, start):
         start[row + 1] = n
 
 
-@kernel(parallel=True, parallel_from=PARALLEL_FROM)
-def _list_loose(weight, first, part, width, start, tail, head, value):
+@kernel(parallel_from=PARALLEL_FROM)
+def _list_loose(weight, first, part, width, start, tail, head, value, share=WHOLE):
     """Write the loose edges of each row of squares from start[row] on. `width` is that of the contracted grid."""
-    for row in prange(first.shape[0]):
+    for row in portion(first.shape[0], share):
         e = start[row]
         for k in range(first.shape[1] if start[row + 1] > e else 0):
             for i in range(16):
