@@ -16,7 +16,7 @@ import numpy as np
 import laplacians
 from laplacians import GridGraph, LaplacianSystem, Multigrid, NeighbourLists, solve_checked
 from laplacians.core.arrays import centred
-from laplacians.core.jit import kernel, prange
+from laplacians.core.jit import WHOLE, kernel, portion
 
 from ..graph.quotient import Quotient
 from .torus import fill_torus, is_continuous
@@ -74,17 +74,20 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
     if worst <= 1e-13:  # the tree is a solution, to rounding
         pass
     elif solver == "auto":
+        del jump  # memory is needed for the multigrid hierarchy
         placed = pixels.cells() if pixels.n_pixels > _MULTIGRID.coarsest else None
         if placed is None:
             neighbours: Any = NeighbourLists.from_edges(pixels.n_pixels, pixels.tail, pixels.head, weight)
-            cell: Any = slice(None)
+            del weight
+            solution = _MULTIGRID.improve(neighbours, x, rhs, energy)
         else:
             shape, cell = placed
             neighbours = GridGraph.from_edges(shape, cell, pixels.tail, pixels.head, weight)
-            x, rhs = _spread(x, cell, neighbours.n), _spread(rhs, cell, neighbours.n)
-        del weight, jump  # their memory is needed for the multigrid hierarchy
-        solution = _MULTIGRID.improve(neighbours, x, rhs, energy)
-        x, converged, iterations = x[cell], solution.converged, solution.iterations
+            del weight
+            x, rhs = (_spread(values, cell, neighbours.n) for values in (x, rhs))
+            solution = _MULTIGRID.improve(neighbours, x, rhs, energy)
+            x = x[cell]
+        converged, iterations = solution.converged, solution.iterations
     else:
         used = weight > 0
         tail, head, weight = pixels.tail[used], pixels.head[used], weight[used].astype(np.float64)
@@ -132,10 +135,10 @@ def along_trees(
     return x, root
 
 
-@kernel(parallel=True, parallel_from=2**21)
-def _weigh(gamma, labels, tail, head, weight):
+@kernel(parallel_from=2**21)
+def _weigh(gamma, labels, tail, head, weight, share=WHOLE):
     """Write the weight of each edge, 0 if it is cut."""
-    for e in prange(len(weight)):
+    for e in portion(len(weight), share):
         a, b = tail[e], head[e]
         weight[e] = gamma[a] + gamma[b] if labels[a] == labels[b] else np.float32(0)
 
