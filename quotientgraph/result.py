@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from . import io, report
+from .analysis.hierarchy import Hierarchy
+from .analysis.resistance import resistances
 from .beyond.confidence import confidence
-from .geometry.mesh import Cuts, Mesh, triangulate
+from .geometry.mesh import Mesh, triangulate
 from .geometry.reduction import check_limits, reduce_mesh
 from .method.outcome import Outcome, Step
 from .method.weights import TEAR
+from .report.comparison import cuts_of
 
 if TYPE_CHECKING:
     from .quotient_graph import QuotientGraph
@@ -108,6 +111,21 @@ class Reconstruction(Outcome):
         first = self.levels[0]
         return first.pixels.map.image(confidence(first, self.potential)[first.labels])
 
+    @cached_property
+    def uncertainty(self) -> np.ndarray:
+        """(H, W) float64 standard deviation of the scale of each pixel's component; NaN outside.
+
+        A length in pixels at the surface; over the focal length in pixels it is one of log-depth. See
+        `quotientgraph.analysis.resistance`. Computed on request, from the components of Q0.
+        """
+        first = self.levels[0]
+        return first.pixels.map.image(resistances(first, self.potential).uncertainty[first.labels])
+
+    @cached_property
+    def hierarchy(self) -> Hierarchy[QuotientGraph]:
+        """The merge tree of the components: those of Q0, merged along `levels` and then by the residuals that are left."""
+        return Hierarchy.from_levels(self.levels, self.potential)
+
     @property
     def broken(self) -> np.ndarray:
         """(n_edges,) bool: edges of G0 across which the surface is cut."""
@@ -128,9 +146,7 @@ class Reconstruction(Outcome):
         Mesh
         """
         check_limits(max_faces, max_error)
-        pixels = self.graph.pixels
-        position, shape, camera = pixels.map.position, pixels.map.shape, pixels.map.camera
-        cuts = Cuts.from_edges(shape, position[pixels.tail], position[pixels.head], self.broken)
+        camera, cuts = self.graph.pixels.map.camera, cuts_of(self)
         full = triangulate(self.depth, camera, cuts=cuts, normals=self.normals)
         torn = cuts.diagonal | cuts.antidiagonal
         return reduce_mesh(full, camera, max_faces=max_faces, max_error=max_error, torn=torn)

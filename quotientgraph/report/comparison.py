@@ -49,10 +49,13 @@ def compared(result: Reconstruction, truth: np.ndarray | None = None, prior: np.
 
 
 def cuts_of(result: Reconstruction) -> Cuts:
-    """Return the broken edges of a result as images."""
+    """Return where the surface is cut, as images: at broken edges, and between neighbours that the graph does not join."""
     pixels = result.graph.pixels
-    tail, head = pixels.map.position[pixels.tail], pixels.map.position[pixels.head]
-    return Cuts.from_edges(pixels.map.shape, tail, head, result.broken)
+    gone = getattr(pixels, "removed", np.zeros((0, 2), dtype=np.int32))
+    tail, head = np.append(pixels.tail, gone[:, 0]), np.append(pixels.head, gone[:, 1])
+    broken = np.append(result.broken, np.ones(len(gone), dtype=bool))
+    position = pixels.map.position
+    return Cuts.from_edges(pixels.map.shape, position[tail], position[head], broken)
 
 
 def surface_normals(result: Reconstruction) -> np.ndarray:

@@ -13,7 +13,9 @@ import numpy as np
 from . import pictures as pic
 from .charts import color_bar
 from .color import Scale, brief, colorize
+from .coloring import component_picture
 from .comparison import Comparison
+from .graph_pictures import uncertainty_picture, uncertainty_scale
 
 if TYPE_CHECKING:
     from ..result import Reconstruction
@@ -100,6 +102,12 @@ def gallery(
         said = "What was known before, in the colours of the depth."
         rgb = pic.depth_picture(beside.prior, scale=pic.depth_scale(result.depth))[crop]
         add("prior", "Depth prior", said, rgb, np.isfinite(beside.prior)[crop], "depth")
+    uncertainty = getattr(result, "uncertainty", None)
+    if uncertainty is not None:
+        said = "Standard deviation of each component’s scale, in pixels at the surface, from the borders that hold it."
+        legend = color_bar("residual", uncertainty_scale(uncertainty), " px", "uncertainty")
+        rgb = uncertainty_picture(uncertainty)[crop]
+        add("uncertainty", "Uncertainty of scale", said, rgb, np.isfinite(uncertainty)[crop], "depth", legend)
     return out
 
 
@@ -112,7 +120,7 @@ def _levels(result: Reconstruction, crop: tuple[slice, slice], valid: np.ndarray
             f"level-{k}",
             f"Level {levels[k].level}",
             f"{brief(int(levels[k].n_components))} component{'s' if levels[k].n_components != 1 else ''}",
-            pic.label_picture(labels[k])[crop],
+            component_picture(labels[k])[crop],
             valid,
             "components",
             nearest=True,
