@@ -19,10 +19,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from quotientgraph import QuotientGraph, integrate, report
+from quotientgraph import QuotientGraph, integrate, report, scenes
+from quotientgraph.cli import main
 from quotientgraph.geometry.camera import Orthographic, Pinhole
 from quotientgraph.geometry.normals import NormalMap
 from quotientgraph.graph.pixels import PixelGraph
+from quotientgraph.io import write_image
 from quotientgraph.report.charts import bar_chart, line_chart
 from quotientgraph.report.color import Scale, brief, color_ramp
 from quotientgraph.report.comparison import angle_to_input, depth_error, prior_as_depth
@@ -621,6 +623,20 @@ def test_real_reconstructions(tmp_path):
     assert set(SECTIONS) <= set(page.ids)
     assert report.overview_picture(result).shape[0] == 40
     assert "<img" in report.html_fragment(result)
+
+
+def test_the_command_line_gives_the_report_all_it_knows(tmp_path, capsys):
+    """The true depth that lies beside the normals, and the prior that was given."""
+    scene = scenes.make("stairs", shape=(48, 60))
+    write_image(tmp_path / "normal_map.png", np.rint((scene.normals * [1, -1, -1] + 1) * 32767.5).astype(np.uint16))
+    np.savetxt(tmp_path / "K.txt", scene.camera.matrix)
+    np.savez(tmp_path / "depth_gt.npz", depth_gt=scene.depth)
+    np.save(tmp_path / "coarse.npy", 2 * scene.depth)
+    words = ["integrate", tmp_path, "--frame", "opengl", "--depth-prior", tmp_path / "coarse.npy"]
+    words += ["--report", "--mesh", "none", "-o", tmp_path / "out"]
+    assert main([str(word) for word in words]) == 0, capsys.readouterr().err
+    page = Page((tmp_path / "out" / "report.html").read_text(encoding="utf-8"))
+    assert {"picture-error", "picture-prior", "picture-angle", "picture-confidence"} <= set(page.ids)
 
 
 # ---- notebooks and figures --------------------------------------------------------------------------------

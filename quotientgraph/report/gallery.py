@@ -80,12 +80,6 @@ def gallery(
         legend = color_bar("confidence", Scale(0.0, 1.0))
         rgb = colorize(confidence, Scale(0.0, 1.0), "confidence")[crop]
         add("confidence", "Confidence", said, rgb, np.isfinite(confidence)[crop], "depth", legend)
-    uncertainty = getattr(result, "uncertainty", None)
-    if uncertainty is not None:
-        said = "Standard deviation of each component’s scale, in pixels at the surface, from the borders that hold it."
-        legend = color_bar("residual", uncertainty_scale(uncertainty))
-        rgb = uncertainty_picture(uncertainty)[crop]
-        add("uncertainty", "Uncertainty of scale", said, rgb, np.isfinite(uncertainty)[crop], "depth", legend)
     scale = Scale(0.0, max(1.0, pic.depth_scale(beside.angle).high))
     said = "Angle in degrees between the normals of the result and the normal map."
     rgb = colorize(beside.angle, scale, "residual")[crop]
@@ -108,6 +102,12 @@ def gallery(
         said = "What was known before, in the colours of the depth."
         rgb = pic.depth_picture(beside.prior, scale=pic.depth_scale(result.depth))[crop]
         add("prior", "Depth prior", said, rgb, np.isfinite(beside.prior)[crop], "depth")
+    uncertainty = getattr(result, "uncertainty", None)
+    if uncertainty is not None:
+        said = "Standard deviation of each component’s scale, in pixels at the surface, from the borders that hold it."
+        legend = color_bar("residual", uncertainty_scale(uncertainty), " px", "uncertainty")
+        rgb = uncertainty_picture(uncertainty)[crop]
+        add("uncertainty", "Uncertainty of scale", said, rgb, np.isfinite(uncertainty)[crop], "depth", legend)
     return out
 
 
