@@ -110,7 +110,7 @@ def integrate(
     source, view = Source.from_arrays(normals, mask), as_camera(camera)
     if Wrap.from_name("auto", view, source.shape):
         raise ValueError(
-            "camera: tiles do not join the two ends of a panorama; use `quotientgraph.integrate`, or cut the panorama and give "
+            "camera: tiles do not join the two ends of a panorama; use `quotientgraph.integrate`, or give the normals and "
             "the rays of a part of it"
         )
     chosen = Settings.from_preset(preset, **settings)
