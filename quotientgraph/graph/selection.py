@@ -117,7 +117,10 @@ def _unite_similar(parent, normals, tail, head, cosine):
     tree is its least pixel.
     """
     for e in range(len(tail)):
-        i, j = tail[e], head[e]
+        a, b = tail[e], head[e]
+        i, j = parent[a], parent[b]
+        if i == j:
+            continue
         while parent[i] != i:
             parent[i] = parent[parent[i]]
             i = parent[i]
@@ -125,7 +128,6 @@ def _unite_similar(parent, normals, tail, head, cosine):
             parent[j] = parent[parent[j]]
             j = parent[j]
         if i != j:
-            a, b = tail[e], head[e]
             dot = normals[a, 0] * normals[b, 0] + normals[a, 1] * normals[b, 1] + normals[a, 2] * normals[b, 2]
             if dot > cosine:
                 parent[max(i, j)] = min(i, j)

@@ -24,6 +24,9 @@ from ..graph.quotient import Quotient
 LeaveOut = Callable[[Quotient, np.ndarray, np.ndarray], np.ndarray]
 
 _MULTIGRID = Multigrid(rtol=1e-9, energy_tol=1e-5)
+# Where more than this part of the edges is cut, hardly a square of 2×2 pixels lies in one component, and neighbour lists are
+# quicker than a grid.
+_MOST_CUT = 0.3
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,8 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
         pass
     elif solver == "auto":
         del jump  # memory is needed for the multigrid hierarchy
-        placed = pixels.cells() if pixels.n_pixels > _MULTIGRID.coarsest else None
+        few_cut = pixels.n_pixels > _MULTIGRID.coarsest and len(graph.cut) < _MOST_CUT * pixels.n_edges
+        placed = pixels.cells() if few_cut else None
         if placed is None:
             neighbours: Any = NeighbourLists.from_edges(pixels.n_pixels, pixels.tail, pixels.head, weight)
             del weight
@@ -148,6 +152,8 @@ def _integrate_trees(tail, head, weight, jump, parent, x):
     for e in range(len(tail)):
         if weight[e] > 0:
             a, b = tail[e], head[e]
+            if parent[a] == parent[b]:  # most edges: both ends are in one tree already
+                continue
             up_a, up_b = 0.0, 0.0
             while parent[a] != a:
                 x[a] += x[parent[a]] if parent[parent[a]] != parent[a] else 0.0
