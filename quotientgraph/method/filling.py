@@ -65,9 +65,9 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
     Filling
     """
     pixels, labels = graph.pixels, graph.labels
-    rhs = np.zeros(pixels.n_pixels)
     weight, jump = _equations(graph, leave_out)
-    x, _ = along_trees(pixels.n_pixels, pixels.tail, pixels.head, weight, jump)
+    x = along_trees(pixels.n_pixels, pixels.tail, pixels.head, weight, jump)[0]
+    rhs = np.zeros(pixels.n_pixels)
     energy, worst = _mismatch(pixels.tail, pixels.head, weight, jump, x, rhs)
     converged, iterations = True, 0
     if worst <= 1e-13:  # the tree is a solution, to rounding
@@ -106,7 +106,9 @@ def _equations(graph: Quotient, leave_out: LeaveOut | None) -> tuple[np.ndarray,
     if jump.ndim == 2:
         jump = (gamma[tail] * jump[0] + gamma[head] * jump[1]) / (gamma[tail] + gamma[head])
     weight = np.empty(len(tail), dtype=np.float32)
-    _weigh(gamma.astype(np.float32), graph.labels, tail, head, weight)
+    gamma = gamma.astype(np.float32)
+    _weigh(gamma, graph.labels, tail, head, weight)
+    del gamma
     if leave_out is not None:
         weight[leave_out(graph, weight, jump)] = 0
     return weight, jump
