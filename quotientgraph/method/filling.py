@@ -25,6 +25,9 @@ from .torus import fill_torus, is_continuous
 LeaveOut = Callable[[Quotient, np.ndarray, np.ndarray], np.ndarray]
 
 _MULTIGRID = Multigrid(rtol=1e-9, energy_tol=1e-5)
+# Where more than this part of the edges is cut, hardly a square of 2×2 pixels lies in one component, and neighbour lists are
+# quicker than a grid.
+_MOST_CUT = 0.3
 
 
 @dataclass(frozen=True)
@@ -66,16 +69,17 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
     if solver == "auto" and pixels.map.wrap and graph.n_components == 1 and is_continuous(pixels):
         x, converged, iterations = fill_torus(pixels)
         return Filling(x - x.mean(), converged, iterations)
-    rhs = np.zeros(pixels.n_pixels)
     weight, jump = equations(graph, leave_out)
-    x, _ = along_trees(pixels.n_pixels, pixels.tail, pixels.head, weight, jump)
+    x = along_trees(pixels.n_pixels, pixels.tail, pixels.head, weight, jump)[0]
+    rhs = np.zeros(pixels.n_pixels)
     energy, worst = mismatch(pixels.tail, pixels.head, weight, jump, x, rhs)
     converged, iterations = True, 0
     if worst <= 1e-13:  # the tree is a solution, to rounding
         pass
     elif solver == "auto":
         del jump  # memory is needed for the multigrid hierarchy
-        placed = pixels.cells() if pixels.n_pixels > _MULTIGRID.coarsest else None
+        few_cut = pixels.n_pixels > _MULTIGRID.coarsest and len(graph.cut) < _MOST_CUT * pixels.n_edges
+        placed = pixels.cells() if few_cut else None
         if placed is None:
             neighbours: Any = NeighbourLists.from_edges(pixels.n_pixels, pixels.tail, pixels.head, weight)
             del weight
@@ -106,7 +110,9 @@ def equations(graph: Quotient, leave_out: LeaveOut | None) -> tuple[np.ndarray, 
     if jump.ndim == 2:
         jump = (gamma[tail] * jump[0] + gamma[head] * jump[1]) / (gamma[tail] + gamma[head])
     weight = np.empty(len(tail), dtype=np.float32)
-    _weigh(gamma.astype(np.float32), graph.labels, tail, head, weight)
+    gamma = gamma.astype(np.float32)
+    _weigh(gamma, graph.labels, tail, head, weight)
+    del gamma
     if leave_out is not None:
         weight[leave_out(graph, weight, jump)] = 0
     return weight, jump
@@ -152,6 +158,8 @@ def _integrate_trees(tail, head, weight, jump, parent, x):
     for e in range(len(tail)):
         if weight[e] > 0:
             a, b = tail[e], head[e]
+            if parent[a] == parent[b]:  # most edges: both ends are in one tree already
+                continue
             up_a, up_b = 0.0, 0.0
             while parent[a] != a:
                 x[a] += x[parent[a]] if parent[parent[a]] != parent[a] else 0.0

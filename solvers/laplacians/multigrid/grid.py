@@ -138,10 +138,10 @@ class GridGraph:
         return float(part.sum()) + (_apply_loose(*self.loose, x, out) if len(self.loose.tail) else 0.0)
 
 
-@kernel
-def _place(cell, tail, head, weight, width, placed):
+@kernel(parallel_from=PARALLEL_FROM)
+def _place(cell, tail, head, weight, width, placed, share=WHOLE):
     """Write the weight of each edge to where its tail keeps it. Assumes neighbouring cells, the tail's first."""
-    for e in range(len(tail)):
+    for e in portion(len(tail), share):
         at = cell[tail[e]]
         step = cell[head[e]] - at
         placed[0 if step == 1 else step - width + 2, at] = weight[e]

@@ -155,6 +155,13 @@ def _between(weight, part, k, v, u, y, x):
 
 
 @kernel
+def _all_whole(own, next_row, k):
+    """Whether square k, those beside it and those below these three have at most one group each; see `Squares.first`."""
+    low, high = max(k - 1, 0), min(k + 1, len(own) - 1)
+    return (own[low] & own[k] & own[high] & next_row[low] & next_row[k] & next_row[high]) < 0
+
+
+@kernel
 def _is_loose(weight, part, row, k, i):
     """Whether edge i of a square, 0 … 15, joins two groups of which one has no cell; and the cells at its ends."""
     v, u = 2 * row + 1 + i // 8, 2 * k + 1 + i // 4 % 2
@@ -173,12 +180,11 @@ def _add_up(weight, first, part, out, start, share=WHOLE):
     for row in portion(n_rows, share):
         v, n = 2 * row + 1, 0
         last = row + 1 == n_rows
-        own, next_row = first[row], first[row if last else row + 1]
+        own, next_row = first[row], first[min(row + 1, n_rows - 1)]
         right, left_down, down, right_down = out[0, row + 1], out[1, row + 1], out[2, row + 1], out[3, row + 1]
         for k in range(n_columns):
             u = 2 * k + 1
-            low, high = max(k - 1, 0), min(k + 1, n_columns - 1)
-            if (own[low] & own[k] & own[high] & next_row[low] & next_row[k] & next_row[high]) < 0:
+            if _all_whole(own, next_row, k):
                 right[k + 1] = weight[0, v, u + 1] + weight[3, v, u + 1] + weight[0, v + 1, u + 1] + weight[1, v, u + 2]
                 left_down[k + 1] = weight[1, v + 1, u]
                 down[k + 1] = (
@@ -209,10 +215,12 @@ def _add_up(weight, first, part, out, start, share=WHOLE):
 @kernel(parallel_from=PARALLEL_FROM)
 def _list_loose(weight, first, part, width, start, tail, head, value, share=WHOLE):
     """Write the loose edges of each row of squares from start[row] on. `width` is that of the contracted grid."""
-    for row in portion(first.shape[0], share):
+    n_rows, n_columns = first.shape
+    for row in portion(n_rows, share):
         e = start[row]
-        for k in range(first.shape[1] if start[row + 1] > e else 0):
-            for i in range(16):
+        next_row = first[min(row + 1, n_rows - 1)]
+        for k in range(n_columns if start[row + 1] > e else 0):
+            for i in range(0 if _all_whole(first[row], next_row, k) else 16):
                 loose, v, u, y, x = _is_loose(weight, part, row, k, i)
                 if loose:
                     other_row, other_k, own, other = (y - 1) // 2, (x - 1) // 2, part[v, u], part[y, x]
