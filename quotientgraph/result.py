@@ -140,7 +140,8 @@ class Reconstruction(Outcome):
         cuts = Cuts.from_edges(shape, position[pixels.tail], position[pixels.head], self.broken, wrap)
         rise = (0.0, 0.0)
         if pixels.map.keeps_slope:
-            rise = float(camera.depth(self.slope[0] * shape[1])), float(camera.depth(self.slope[1] * shape[0]))
+            right, down = camera.depth(np.multiply(self.slope, shape[::-1])).tolist()
+            rise = right, down
         return triangulate(self.depth, camera, cuts=cuts, normals=self.normals, wrap=wrap, rise=rise)
 
     def save(self, path: Path | str) -> None:

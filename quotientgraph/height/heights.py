@@ -211,17 +211,18 @@ def height_map(
             raise ValueError(f"{', '.join(settings)}: a smooth height map takes no settings of `integrate`")
         depth, found = _smooth_depth(seen, source.wrap, slope)
         depth *= across
-        result, warnings = None, ()
+        result = None
     else:
         with np.errstate(invalid="ignore", divide="ignore"):
             seen = seen / np.linalg.norm(seen, axis=-1, keepdims=True)
         result = integrate(
             seen, camera=Orthographic(across), frame="opencv", wrap=source.wrap, slope=slope, check=False, **settings
         )
-        depth, found, warnings = result.depth, result.slope, tuple(result.warnings)
+        depth, found = result.depth, result.slope
     height = -strength * depth
     height -= np.nanmean(height)
     rise = -strength * found[0], strength * found[1] * across / down
+    warnings = () if result is None else tuple(result.warnings)
     return HeightMap(np.nan_to_num(height), extent, source, rise, warnings, result)
 
 
