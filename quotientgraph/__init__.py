@@ -19,6 +19,7 @@ __all__ = [
     "RayMap",
     "Reconstruction",
     "Step",
+    "analysis",
     "height_map",
     "integrate",
     "io",
@@ -32,7 +33,7 @@ __all__ = [
 if TYPE_CHECKING:
     import laplacians as solvers
 
-    from . import io, metrics, report, scenes
+    from . import analysis, io, metrics, report, scenes
     from .geometry.camera import Camera, Orthographic, Pinhole, RayMap
     from .height import height_map
     from .integration import integrate

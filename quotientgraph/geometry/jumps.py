@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from laplacians.core.jit import kernel, prange
+from laplacians.core.jit import WHOLE, kernel, portion
 
 from .normals import NormalMap
 
@@ -137,11 +137,11 @@ def _apart(a, b, period, wraps):
     return d
 
 
-@kernel(parallel=True, parallel_from=2**19)
-def _planar(normals, position, x, y, z, tail, head, central, wraps, slope, at, limit, out):
+@kernel(parallel_from=2**19)
+def _planar(normals, position, x, y, z, tail, head, central, wraps, slope, at, limit, out, share=WHOLE):
     """Write the jump of each edge, or 0 beyond ±limit. Assumes valid pixel numbers and positions inside x, y and z."""
     height, width = x.shape
-    for e in prange(len(out)):
+    for e in portion(len(out), share):
         a, b = tail[e], head[e]
         va, ua = position[a] // width, position[a] % width
         vb, ub = position[b] // width, position[b] % width
@@ -161,11 +161,11 @@ def _planar(normals, position, x, y, z, tail, head, central, wraps, slope, at, l
             out[e] = (jump if -limit < jump < limit else 0.0) - (slope[0] * du + slope[1] * dv)
 
 
-@kernel(parallel=True, parallel_from=2**19, error_model="numpy")
-def _bini(normals, position, x, y, z, tail, head, central, wraps, slope, out):
+@kernel(parallel_from=2**19, error_model="numpy")
+def _bini(normals, position, x, y, z, tail, head, central, wraps, slope, out, share=WHOLE):
     """Write both jumps of each edge to `out` (2, n_edges). Assumes valid pixel numbers and positions inside x, y and z."""
     height, width = x.shape
-    for e in prange(out.shape[1]):
+    for e in portion(out.shape[1], share):
         a, b = tail[e], head[e]
         va, ua = position[a] // width, position[a] % width
         vb, ub = position[b] // width, position[b] % width

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from laplacians.core.jit import kernel, prange
+from laplacians.core.jit import WHOLE, kernel, portion
 
 _N_DIRECTIONS = 16
 _GROWTH = 1.35  # factor from one distance to the next
@@ -86,12 +86,12 @@ def _derivative(values: np.ndarray, axis: int, step: float, wraps: bool) -> np.n
     return np.gradient(values, step, axis=axis)
 
 
-@kernel(parallel=True, parallel_from=2**19)
-def _occlude(height, du, dv, away, wrap, out):
+@kernel(parallel_from=2**19)
+def _occlude(height, du, dv, away, wrap, out, share=WHOLE):
     """Write the share of light to `out`; rows of du, dv and away are directions, their columns distances."""
     n_rows, n_columns = height.shape
     n_directions, n_steps = du.shape
-    for v in prange(n_rows):
+    for v in portion(n_rows, share):
         for u in range(n_columns):
             here = height[v, u]
             light = 0.0

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import fft
 
-from laplacians.core.jit import kernel, prange
+from laplacians.core.jit import WHOLE, kernel, portion
 
 from ..geometry.normals import NormalMap
 from ..graph.pixels import PixelGraph
@@ -25,14 +25,16 @@ _EXPLAINED = 3.0  # degrees; a depth jump of a twentieth of a pixel turns the no
 def is_continuous(pixels: PixelGraph) -> bool:
     """Whether one surface without any jump has all normals of a whole tile, to a few degrees.
 
-    False for an image that does not wrap in both directions, or that has invalid pixels.
+    False for an image that does not wrap in both directions, has invalid pixels, or in which edges were taken out.
     """
     m = pixels.map
-    if not (m.wrap.x and m.wrap.y) or m.camera.central or m.n_pixels != m.index.size:
+    if not (m.wrap.x and m.wrap.y) or m.camera.central or m.n_pixels != m.index.size or len(pixels.removed):
         return False
     stated = stated_slopes(m)
     found = slopes_of(project(*stated))
-    return bool(_least_cosine(*stated, *found, m.slope) > np.cos(np.radians(_EXPLAINED)))
+    cosine = np.empty(m.shape[0])
+    _least_cosine(*stated, *found, m.slope, cosine)
+    return bool(cosine.min() > np.cos(np.radians(_EXPLAINED)))
 
 
 def fill_torus(pixels: PixelGraph) -> tuple[np.ndarray, bool, int]:
@@ -57,11 +59,11 @@ def fill_torus(pixels: PixelGraph) -> tuple[np.ndarray, bool, int]:
     q -= down
     del along, down
     gamma = 0.5 * np.square(m.normals[:, 2]).reshape(m.shape)
-    r = np.empty(m.shape)
-    energy = float(_unexplained(p, q, gamma, pixels.connectivity == 8, r, np.empty(len(r))))
+    r, energy = np.empty(m.shape), np.empty(m.shape[0])
+    _unexplained(p, q, gamma, pixels.connectivity == 8, r, energy)
     del p, q
     symbol = _laplacian(m.shape, pixels.connectivity) * float(2 * gamma.mean())
-    x, converged, iterations = _solve(gamma, pixels.connectivity == 8, symbol, r, _ENERGY_TOL * energy)
+    x, converged, iterations = _solve(gamma, pixels.connectivity == 8, symbol, r, _ENERGY_TOL * float(energy.sum()))
     potential += x
     return potential.ravel(), converged, iterations
 
@@ -145,23 +147,22 @@ def _laplacian(shape: tuple[int, int], connectivity: int) -> np.ndarray:
     return out
 
 
-@kernel(parallel=True, parallel_from=2**19)
-def _least_cosine(p, q, s, t, slope):
-    """The least cosine of the angle between the normals of slopes (p, q) and (s, t), all of them plus `slope`."""
-    least = np.ones(len(p))
-    for v in prange(len(p)):
+@kernel(parallel_from=2**19)
+def _least_cosine(p, q, s, t, slope, least, share=WHOLE):
+    """Write the least cosine, in each row, of the angle between normals of slopes (p, q) and (s, t), all plus `slope`."""
+    for v in portion(len(p), share):
+        least[v] = 1.0
         for u in range(p.shape[1]):
             a, b, c, d = p[v, u] + slope[0], q[v, u] + slope[1], s[v, u] + slope[0], t[v, u] + slope[1]
             cosine = (1 + a * c + b * d) / np.sqrt((1 + a * a + b * b) * (1 + c * c + d * d))
             least[v] = min(least[v], cosine)
-    return least.min()
 
 
-@kernel(parallel=True, parallel_from=2**19)
-def _unexplained(p, q, gamma, diagonal, rhs, energy):
-    """Write to `rhs` Bᵀ W j, where j is the change of a surface with slopes p and q by the trapezoid rule; return jᵀ W j."""
+@kernel(parallel_from=2**19)
+def _unexplained(p, q, gamma, diagonal, rhs, energy, share=WHOLE):
+    """Write Bᵀ W j, where j is the change of a surface with slopes p and q by the trapezoid rule, and jᵀ W j of each row."""
     height, width = p.shape
-    for v in prange(height):
+    for v in portion(height, share):
         energy[v] = 0.0
         for u in range(width):
             total = 0.0
@@ -175,14 +176,13 @@ def _unexplained(p, q, gamma, diagonal, rhs, energy):
                     total += flow
                     energy[v] += 0.5 * flow * jump
             rhs[v, u] = total
-    return energy.sum()
 
 
-@kernel(parallel=True, parallel_from=2**19)
-def _apply(gamma, diagonal, x, out):
+@kernel(parallel_from=2**19)
+def _apply(gamma, diagonal, x, out, share=WHOLE):
     """out = L x, the weight of an edge being the sum of `gamma` at its ends."""
     height, width = x.shape
-    for v in prange(height):
+    for v in portion(height, share):
         above, below = (v - 1) % height, (v + 1) % height
         for u in range(width):
             left, right = (u - 1) % width, (u + 1) % width
@@ -199,9 +199,9 @@ def _apply(gamma, diagonal, x, out):
             out[v, u] = total
 
 
-@kernel(parallel=True, parallel_from=2**19)
-def _add(factor, x, out):
+@kernel(parallel_from=2**19)
+def _add(factor, x, out, share=WHOLE):
     """out += factor · x."""
-    for v in prange(len(x)):
+    for v in portion(len(x), share):
         for u in range(x.shape[1]):
             out[v, u] += factor * x[v, u]
