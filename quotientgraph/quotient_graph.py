@@ -7,6 +7,7 @@ from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from laplacians import working_clock

@@ -216,12 +216,18 @@ def test_cuts_around_the_border():
     assert down.max() == 1
 
 
-def test_exports_priors_anchors_and_merging(monkeypatch):
+def test_exports_priors_anchors_and_merging(monkeypatch, tmp_path):
     """What can be done with a graph can be done with one that wraps."""
     scene = scenes.texture("bricks", shape=(60, 60), relief=0.3)
     graph = QuotientGraph.from_normals(scene.normals, frame="opencv", wrap="both")
     assert graph.to_igraph().vcount() == graph.to_networkx().number_of_nodes() == graph.n_components
     assert graph.contract(graph.cut).n_components == 1
+    graph.save(tmp_path / "graph.npz")
+    loaded = QuotientGraph.load(tmp_path / "graph.npz")
+    assert loaded.pixels.map.wrap == graph.pixels.map.wrap
+    assert loaded.pixels.map.slope == graph.pixels.map.slope
+    np.testing.assert_array_equal(loaded.pixels.head, graph.pixels.head)
+    np.testing.assert_array_equal(loaded.jump, graph.jump)
     placed = graph.optimize(prior=scene.depth)
     assert np.abs(placed.depth - scene.depth).mean() < 0.05 * np.ptp(scene.depth)
     anchored = graph.optimize(anchors=[(5, 5, 3.0)])
