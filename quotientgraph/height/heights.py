@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..baselines.smooth import surface_of
+from ..beyond.net_slope import SLOPES
 from ..geometry.camera import Orthographic
 from ..geometry.normals import FRAMES
-from ..graph.slope import SLOPES
 from ..integration import integrate
 from ..io import OutputError, atomic
 from ..io.evidence import change_axes

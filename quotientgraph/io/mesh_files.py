@@ -12,6 +12,7 @@ import json
 import logging
 import struct
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -63,7 +64,7 @@ def write_mesh(
         raise OutputError(f"{path}: the surface has no triangle, every pixel is alone or cut off")
     write, habit = _WRITERS[path.suffix.lower()]
     turn = _turn(frame or habit)
-    turned = Mesh(mesh.vertices * turn, mesh.faces, mesh.normals * turn, mesh.pixels, mesh.shape)
+    turned = replace(mesh, vertices=mesh.vertices * turn, normals=mesh.normals * turn)
     write(path, turned, None if texture is None else _texture(texture))
 
 
