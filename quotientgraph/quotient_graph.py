@@ -20,6 +20,7 @@ from .beyond.automatic_angle import suitable_angle
 from .beyond.creases import refine_creases
 from .beyond.doubts import judged
 from .beyond.hidden_jumps import hidden_jumps
+from .beyond.net_slope import levelled, levelled_around, slope_warnings
 from .beyond.priors import Prior
 from .geometry.camera import Camera, as_camera
 from .geometry.jumps import Continuity, planar
@@ -30,7 +31,6 @@ from .graph.pixels import PixelGraph
 from .graph.quotient import Quotient, jumps_of
 from .graph.segments import components_by_labels
 from .graph.selection import components_by_angle
-from .graph.slope import levelled, slope_warnings
 from .method.optimize import Hooks, optimize
 from .method.outcome import Progress
 from .method.torus import is_continuous
@@ -160,6 +160,9 @@ class QuotientGraph(ExportedQuotient):
             components = np.zeros(pixels.n_pixels, dtype=np.int32)
         else:
             components = components_by_angle(pixels, chosen, alike)
+        if pixels.map.wrap and slope != "steps" and not view.central and components.any():
+            pixels = levelled_around(pixels, components)
+            jump = jumps_of(pixels, continuity)
         return replace(
             cls.from_components(pixels, jump, components),
             angle=chosen,

@@ -52,8 +52,8 @@ def save_graph(graph: Quotient, path: str | PathLike[str]) -> None:
     facts = {
         "kind": _KIND, "version": _VERSION, "shape": list(source.shape), "camera": camera, "dropped": source.dropped,
         "connectivity": pixels.connectivity, "n_levels": len(levels), "first_level": first.level, "angle": graph.angle,
-        "preset": graph.preset, "warnings": list(graph.warnings), "wrap": vars(source.wrap), "slope": list(source.slope),
-        "keeps_slope": source.keeps_slope,
+        "preset": graph.preset, "warnings": list(graph.warnings), "wrap": source.wrap.flags.tolist(),
+        "slope": list(source.slope), "keeps_slope": source.keeps_slope,
     }  # fmt: skip
     arrays["facts"] = np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8)
     with atomic(Path(path)) as part, part.open("wb") as file:
@@ -122,11 +122,21 @@ def _pixels(arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> PixelGraph:
     index[position] = np.arange(len(position), dtype=np.int32)
     camera = _camera(facts["camera"], arrays, (height, width))
     dropped = {str(key): int(value) for key, value in facts["dropped"].items()}
-    wrap = Wrap(**{str(side): bool(joined) for side, joined in facts.get("wrap", {}).items()})
-    right, down = (float(value) for value in facts.get("slope", (0.0, 0.0)))
-    kept = bool(facts.get("keeps_slope", False))
-    _need(np.isfinite([right, down]).all() and (not wrap or min(height, width) > 2), "wrap")
-    source = NormalMap(normals, index.reshape(height, width), position, camera, dropped, wrap, (right, down), kept)
+    wrap = Wrap(*(bool(flag) for flag in facts.get("wrap", ())))
+    right, down = (float(one) for one in facts.get("slope", (0.0, 0.0)))
+    _need((not wrap.x or width > 2) and (not wrap.y or height > 2) and np.isfinite(right + down), "wrap")
+    _need(not (wrap.top or wrap.bottom) or (wrap.x and width % 2 == 0 and width > 7 and height > 1), "wrap")
+    _need(not wrap or not isinstance(camera, Pinhole), "wrap")
+    source = NormalMap(
+        normals,
+        index.reshape(height, width),
+        position,
+        camera,
+        dropped,
+        wrap,
+        (right, down),
+        bool(facts.get("keeps_slope")),
+    )
     _need(bool((source.facing < 0).all()), "camera")
     pixels = PixelGraph.from_map(source, facts["connectivity"])
     removed = arrays["removed"].astype(np.int32)

@@ -17,7 +17,7 @@ from laplacians.core.jit import kernel
 
 from .camera import Camera, as_camera
 from .focal import Shape
-from .wrapping import Wrap
+from .wrapping import Wrap, around_border
 
 MAX_SLOPE = 10.0
 
@@ -48,8 +48,10 @@ class Cuts:
         """From a list of edges: flat image positions of their ends, and which are broken.
 
         Pairs that are not neighbours in the image are an error. With a 4-connected list no diagonal is
-        broken, which is harmless: a triangle still needs its two other sides. The cuts of an image that wraps are those of
-        the image with its first column and row repeated at the end; edges across a pole are left out.
+        broken, which is harmless: a triangle still needs its two other sides.
+
+        The cuts of an image that wraps are those of the image with its first column and row repeated at the end. Edges
+        across a pole are left out, and without `wrap` all edges around the border.
         """
         chosen = np.asarray(broken, dtype=bool)
         a, b = (np.asarray(end)[chosen].astype(np.int64) for end in (tail, head))
@@ -57,6 +59,8 @@ class Cuts:
             a, b = wrap.padded_edges(shape, a, b)
             shape = wrap.padded(shape)
         a, b = np.minimum(a, b), np.maximum(a, b)
+        near = ~around_border(shape, a, b)
+        a, b = a[near], b[near]
         width = shape[1]
         v, u = a // width, a % width
         dv, du = b // width - v, b % width - u

@@ -49,7 +49,7 @@ class NormalMap:
         Which borders of the image meet.
     slope : (float, float)
         Slope by column and by row that is taken out of the normals of a wrapped surface, so that it closes: of the
-        potential, per pixel. See `quotientgraph.graph.slope`.
+        potential, per pixel. See `quotientgraph.beyond.net_slope`.
     keeps_slope : bool
         Whether that slope is added to the depth in the end.
     """

@@ -148,6 +148,17 @@ class Wrap:
         return (v % shape[0] * shape[1] + u % shape[1]).astype(np.int32)
 
 
+def around_border(shape: Shape, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Whether pairs of flat positions can be neighbours in an image that wraps only: across a seam, or across a pole."""
+    height, width = shape
+    (va, ua), (vb, ub) = np.divmod(a, width), np.divmod(b, width)
+    dv, du = np.abs(va - vb), np.abs(ua - ub)
+    beside = (du == width - 1) & (width > 2) & ((dv <= 1) | (dv == height - 1))
+    below = (dv == height - 1) & (height > 2) & ((du <= 1) | (du == width - 1))
+    pole = (dv == 0) & ((va == 0) | (va == height - 1)) & (np.abs(2 * du - width) <= 2) & (width >= _SMALLEST_POLE)
+    return beside | below | pole
+
+
 def closes(rays: np.ndarray) -> bool:
     """Whether the last column of unit rays (H, W, 3) goes on in the first one, as judged in most rows."""
     if rays.shape[1] < _SMALLEST:

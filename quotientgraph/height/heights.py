@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..baselines.smooth import surface_of
+from ..beyond.net_slope import SLOPES
 from ..geometry.camera import Orthographic
 from ..geometry.normals import FRAMES
-from ..graph.slope import SLOPES
 from ..integration import integrate
 from ..io import OutputError, atomic
 from ..io.evidence import change_axes
@@ -219,10 +219,11 @@ def height_map(
         result = integrate(
             seen, camera=Orthographic(across), frame="opencv", wrap=source.wrap, slope=slope, check=False, **settings
         )
-        depth, found, warnings = result.depth, result.slope, tuple(result.warnings)
+        depth, found = result.depth, result.slope
     height = -strength * depth
     height -= np.nanmean(height)
     rise = -strength * found[0], strength * found[1] * across / down
+    warnings = () if result is None else tuple(result.warnings)
     return HeightMap(np.nan_to_num(height), extent, source, rise, warnings, result)
 
 

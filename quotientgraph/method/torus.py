@@ -25,16 +25,16 @@ _EXPLAINED = 3.0  # degrees; a depth jump of a twentieth of a pixel turns the no
 def is_continuous(pixels: PixelGraph) -> bool:
     """Whether one surface without any jump has all normals of a whole tile, to a few degrees.
 
-    False for an image that does not wrap in both directions, that has invalid pixels, or across which lines were drawn.
+    False for an image that does not wrap in both directions, has invalid pixels, or in which edges were taken out.
     """
     m = pixels.map
     if not (m.wrap.x and m.wrap.y) or m.camera.central or m.n_pixels != m.index.size or len(pixels.removed):
         return False
     stated = stated_slopes(m)
     found = slopes_of(project(*stated))
-    least = np.empty(len(stated[0]))
-    _least_cosine(*stated, *found, m.slope, least)
-    return bool(least.min() > np.cos(np.radians(_EXPLAINED)))
+    cosine = np.empty(m.shape[0])
+    _least_cosine(*stated, *found, m.slope, cosine)
+    return bool(cosine.min() > np.cos(np.radians(_EXPLAINED)))
 
 
 def fill_torus(pixels: PixelGraph) -> tuple[np.ndarray, bool, int]:
@@ -59,8 +59,7 @@ def fill_torus(pixels: PixelGraph) -> tuple[np.ndarray, bool, int]:
     q -= down
     del along, down
     gamma = 0.5 * np.square(m.normals[:, 2]).reshape(m.shape)
-    r = np.empty(m.shape)
-    energy = np.empty(len(r))
+    r, energy = np.empty(m.shape), np.empty(m.shape[0])
     _unexplained(p, q, gamma, pixels.connectivity == 8, r, energy)
     del p, q
     symbol = _laplacian(m.shape, pixels.connectivity) * float(2 * gamma.mean())
@@ -150,7 +149,7 @@ def _laplacian(shape: tuple[int, int], connectivity: int) -> np.ndarray:
 
 @kernel(parallel_from=2**19)
 def _least_cosine(p, q, s, t, slope, least, share=WHOLE):
-    """Write for each row the least cosine of the angle between normals of slopes (p, q) and (s, t), plus `slope` each."""
+    """Write the least cosine, in each row, of the angle between normals of slopes (p, q) and (s, t), all plus `slope`."""
     for v in portion(len(p), share):
         least[v] = 1.0
         for u in range(p.shape[1]):
@@ -161,10 +160,7 @@ def _least_cosine(p, q, s, t, slope, least, share=WHOLE):
 
 @kernel(parallel_from=2**19)
 def _unexplained(p, q, gamma, diagonal, rhs, energy, share=WHOLE):
-    """Write Bᵀ W j to `rhs`, where j is the change of a surface with slopes p and q by the trapezoid rule.
-
-    What each row has of jᵀ W j is written to `energy`.
-    """
+    """Write Bᵀ W j, where j is the change of a surface with slopes p and q by the trapezoid rule, and jᵀ W j of each row."""
     height, width = p.shape
     for v in portion(height, share):
         energy[v] = 0.0
