@@ -92,7 +92,8 @@ def _contradictions(
         return texts
     evidence = None
     if frame_is_stated:
-        evidence = detect_frame(normals, mask, view, frames=dict.fromkeys([frame, *FRAMES]), sample=sample)
+        frames = dict.fromkeys([frame, *FRAMES])
+        evidence = detect_frame(normals, mask, view, frames=frames, sample=sample, away_margin=_LIMITS.away)
     turned = replace(sample, normals=sample.change_axes(frame_axes(frame)))
     text = (
         (_frame(evidence, frame) if evidence is not None else "")
