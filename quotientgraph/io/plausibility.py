@@ -24,7 +24,7 @@ CONTRADICTION = "the normals contradict"  # how every warning below begins, but 
 class Thresholds:
     """How clear a contradiction must be."""
 
-    n_at_first: int = 10_000  # a map without a contradiction in this many pixels is not looked at again
+    n_at_first: int = 20_000  # a map without a contradiction in this many pixels is not looked at again
     n_samples: int = 60_000
     away: float = 0.04  # a correct map has at most 1 % of its pixels clearly facing away, noise included
     explained: float = 0.25  # another statement explains the facing if it leaves less than this part of it
