@@ -64,9 +64,13 @@ class NormalSample:
         cls, normals: np.ndarray, mask: np.ndarray | None, camera: Camera, n_samples: int = SAMPLES
     ) -> NormalSample:
         """Take about `n_samples` pixels, evenly spaced."""
-        shape = normals.shape[:2]
-        step = max(1, int(np.ceil(np.sqrt(shape[0] * shape[1] / n_samples))))
-        thin = (slice(None, None, step), slice(None, None, step))
+        shape = (normals.shape[0], normals.shape[1])
+        rows, columns = (slice(0, n) for n in shape)
+        if mask is not None and np.any(mask):  # the pixels are taken where there may be some
+            rows, columns = (_span(np.any(mask, axis=axis)) for axis in (1, 0))
+        area = (rows.stop - rows.start) * (columns.stop - columns.start)
+        step = max(1, int(np.ceil(np.sqrt(area / n_samples))))
+        thin = (slice(rows.start, rows.stop, step), slice(columns.start, columns.stop, step))
         n = np.asarray(normals[thin], dtype=np.float64)
         size = np.linalg.norm(n, axis=-1)
         x, y, z = (part[thin] for part in camera.coordinates(shape))

@@ -24,7 +24,7 @@ CONTRADICTION = "the normals contradict"  # how every warning below begins, but 
 class Thresholds:
     """How clear a contradiction must be."""
 
-    n_at_first: int = 10_000  # a map without a contradiction in this many pixels is not looked at again
+    n_at_first: int = 20_000  # a map without a contradiction in this many pixels is not looked at again
     n_samples: int = 60_000
     away: float = 0.04  # a correct map has at most 1 % of its pixels clearly facing away, noise included
     explained: float = 0.25  # another statement explains the facing if it leaves less than this part of it
@@ -92,7 +92,8 @@ def _contradictions(
         return texts
     evidence = None
     if frame_is_stated:
-        evidence = detect_frame(normals, mask, view, frames=dict.fromkeys([frame, *FRAMES]), sample=sample)
+        frames = dict.fromkeys([frame, *FRAMES])
+        evidence = detect_frame(normals, mask, view, frames=frames, sample=sample, away_margin=_LIMITS.away)
     turned = replace(sample, normals=sample.change_axes(frame_axes(frame)))
     text = (
         (_frame(evidence, frame) if evidence is not None else "")
