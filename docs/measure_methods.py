@@ -1,7 +1,7 @@
 """Measure every method on the same maps, for docs/which_method.md: python docs/measure_methods.py [DATA]
 
 Relative depth error and time, the time as a multiple of one Fourier integration of a map of the same size. Embedded scenes
-are always measured; the objects and views in the folder DATA are added where it is given.
+are always measured; objects of the folder DATA are added where it is given.
 """
 
 import sys
@@ -16,8 +16,7 @@ from quotientgraph.integration import METHODS
 PAGE = Path(__file__).parent / "which_method.md"
 START, END = "<!-- methods: start -->", "<!-- methods: end -->"
 EMBEDDED = ("bumps", "sphere", "stairs", "room")
-OBJECTS = ("diligent/bear", "diligent/harvest", "scenes/bedroom")
-VIEWS = ("livingroom3_1", "bathroom_0", "staircase2_0")
+OBJECTS = ("diligent/bear", "diligent/harvest")
 
 
 def cases(data):
@@ -28,9 +27,6 @@ def cases(data):
     for name in OBJECTS if data else ():
         found = io.read_normals(data / name)
         yield name.rpartition("/")[2], found.normals, found.mask, found.camera, "opengl", found.read_truth()
-    for name in VIEWS if data else ():
-        with np.load(data / "real" / f"{name}.npz") as file:
-            yield name, file["normals"], file["mask"], file["K"], "opencv", np.asarray(file["depth"], dtype=float)
 
 
 def timed(normals, mask, camera, frame, method):

@@ -243,3 +243,12 @@ def test_the_command_line_takes_sizes(tmp_path, capsys):
     ):
         assert main([*command, *words]) == 2
         assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("suffix", ["glb", "ply", "obj"])
+def test_open3d_reads_the_same_triangles(tmp_path, suffix):
+    open3d = pytest.importorskip("open3d", exc_type=ImportError)
+    mesh = reduce_mesh(triangulate(hills(), CAMERAS[1]), CAMERAS[1], max_faces=500)
+    write_mesh(tmp_path / f"mesh.{suffix}", mesh)
+    read = open3d.io.read_triangle_mesh(str(tmp_path / f"mesh.{suffix}"))
+    assert len(read.triangles) == len(mesh.faces)
