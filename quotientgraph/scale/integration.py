@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +128,8 @@ def integrate(
     job = Job(source, work, view, frame, connectivity, spacing, None, chosen)
     history: list[Step] = []
     with pool_for(client, workers) as pool:
+        if pool.elsewhere:
+            job = replace(job, source=source.on_disk(work.folder))
         run = Run(job, pool, journal, tolerance, progress or (lambda *_: None))
         if pool.dashboard:
             run.watch(pool.dashboard, 0, 0)
