@@ -96,13 +96,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _camera(args: argparse.Namespace, shape: tuple[int, int]) -> Any:
-    from ..geometry.camera import Orthographic, Pinhole, RayMap
+    from ..geometry.camera import Orthographic, Pinhole
     from ..io import read_camera
+    from ..scale import RayFormula
 
     if args.fov is not None:
         return Pinhole.from_fov(args.fov, shape)
     if args.fisheye is not None:
-        return RayMap.fisheye(args.fisheye, shape)
+        return RayFormula.fisheye(args.fisheye, shape)
     if args.orthographic is not None:
         return Orthographic(args.orthographic)
     return None if args.camera is None else read_camera(args.camera, shape)[0]

@@ -170,10 +170,7 @@ class RayMap(Camera):
         x, y = self.slopes(shape)
         if min(shape) < 2:
             return _pixels_per_slope(np.diff(x if shape[1] > 1 else y, axis=1 if shape[1] > 1 else 0))
-        along_u, along_v = np.gradient(x, axis=1), np.gradient(y, axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            area = along_u * along_v - np.gradient(x, axis=0) * np.gradient(y, axis=1)
-            focal = 1 / np.sqrt(np.abs(area))
+        focal, along_u = focal_lengths(x, y), np.gradient(x, axis=1)
         found = focal[np.isfinite(focal)]
         if not len(found):  # no pixel has rays on all sides
             return _pixels_per_slope(np.append(np.diff(x, axis=1), np.diff(y, axis=0)))
@@ -182,6 +179,13 @@ class RayMap(Camera):
             whole = float(np.mean(x[:, -1] - x[:, 0])) / (shape[1] - 1)
             return 1 / abs(whole if np.isfinite(whole) else float(np.mean(steps)))
         return np.where(np.isfinite(focal), focal, np.median(found))
+
+
+def focal_lengths(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """(H, W) pixels per slope, from the area that each pixel covers; not finite beside rays that do not exist."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        area = np.gradient(x, axis=1) * np.gradient(y, axis=0) - np.gradient(x, axis=0) * np.gradient(y, axis=1)
+        return 1 / np.sqrt(np.abs(area))
 
 
 def _pixels_per_slope(steps: np.ndarray) -> float:

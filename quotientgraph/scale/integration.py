@@ -63,8 +63,8 @@ def integrate(
         path of a Zarr store, of a .npy file or of a tiled TIFF. Whole numbers are decoded as 2·value/max − 1.
     mask : array or path, optional
         (H, W), not zero at the pixels to use.
-    camera : Pinhole, Orthographic, RayMap or 3×3 intrinsic matrix, optional
-        Of the whole map. None is ``Orthographic()``.
+    camera : Pinhole, Orthographic, RayFormula, RayMap or 3×3 intrinsic matrix, optional
+        Of the whole map. None is ``Orthographic()``. `RayFormula` is a ray map that takes no memory.
     out : path
         Zarr array of the depth. The components (components.zarr), the tables nodes.parquet and edges.parquet and
         report.json appear beside it; their names begin with that of `out` unless it is depth.zarr.
