@@ -1,14 +1,19 @@
 """Maps in tiles: the answer is that of the whole map, whatever the tiles are and whatever happens on the way."""
 
 import errno
+import os
 import pickle
+import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import tifffile
 
 import laplacians
-from quotientgraph import Pinhole, QuotientGraph
+from quotientgraph import Pinhole, QuotientGraph, RayMap
 from quotientgraph.beyond.hidden_jumps import hidden_jumps
 from quotientgraph.cli import main
 from quotientgraph.method.filling import fill
@@ -220,8 +225,8 @@ def test_tables_describe_the_quotient_graph(small, tmp_path):
     graph = result.levels[0]
     nodes, edges = parquet.read_table(report.nodes), parquet.read_table(report.edges)
     assert report.nodes.endswith("out.nodes.parquet")
-    for name, column in graph.node_table().items():
-        assert np.array_equal(nodes[name], column), name
+    for name in ("size", "top", "left", "bottom", "right"):
+        assert np.array_equal(nodes[name], graph.node_table()[name]), name
     filled = fill(graph, EXACT, hidden_jumps).potential
     tail, head, table = graph.edge_table(filled)
     assert np.array_equal(edges["tail"], tail)
@@ -287,6 +292,15 @@ def test_a_pinhole_camera_and_empty_tiles(tmp_path):
         scale.integrate(normals, np.zeros_like(mask), out=tmp_path / "none.zarr", tile=48, workers=1)
 
 
+def test_rays_by_formula_are_those_of_the_array(tmp_path):
+    """A fisheye given by formula gives the depth of the ray map in memory, and no array of rays is made."""
+    normals, mask = bumpy(96, 110)
+    depth, _ = scale.integrate(
+        normals, mask, scale.RayFormula.fisheye(60, (96, 110)), tmp_path / "depth.zarr", tile=48, workers=1
+    )
+    assert difference(whole(normals, mask, RayMap.fisheye(60, (96, 110))), depth.compute()) < 1e-6
+
+
 def test_the_coarse_system_is_the_galerkin_product(small):
     """PᵀLP, added up over the two halves of the edges, is the product of the matrices; P is `add_to`, Pᵀ is `sums`."""
     graph = QuotientGraph.from_normals(*small, check=False)
@@ -347,3 +361,54 @@ def test_the_command_line(small, tmp_path, monkeypatch, capsys):
     assert "exists" in capsys.readouterr().err
     assert main([*command[:4], "--tile", "48"]) == 2
     assert "--frame" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_killed_workers_lose_nothing(small, undisturbed, tmp_path):
+    """On a cluster whose workers are killed in the middle of their tasks, the results are the same bytes."""
+    distributed = pytest.importorskip("distributed")
+    killed = []
+
+    def watch(stage, done, total):
+        if len(killed) < 3 and done == 2 and stage in ("labels", "start", "write"):
+            pid = next(iter(client.run(os.getpid).values()))
+            os.kill(pid, signal.SIGKILL)
+            killed.append(stage)
+
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, memory_limit=0, dashboard_address=None, env={"NUMBA_NUM_THREADS": "1"}
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        scale.integrate(*small, out=tmp_path / "depth.zarr", client=client, tile=48, progress=watch)
+    assert killed == ["labels", "start", "write"]
+    assert stored(tmp_path) == undisturbed
+
+
+def test_killed_drivers_lose_nothing(small, undisturbed, tmp_path):
+    """A driver that ends at once, without a chance to tidy up, leaves a folder from which the next one goes on."""
+    np.savez(tmp_path / "map.npz", normals=small[0], mask=small[1])
+    program = (
+        "import os, signal, sys, numpy as np\n"
+        "from quotientgraph import scale\n"
+        "map, seen = np.load('map.npz'), []\n"
+        "def watch(*event):\n"
+        "    seen.append(event)\n"
+        "    if len(seen) == int(sys.argv[1]):\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "options = {'tile': 48, 'workers': 1, 'resume': True, 'progress': watch}\n"
+        "scale.integrate(map['normals'], map['mask'], out='out/depth.zarr', **options)\n"
+    )
+    root = Path(__file__).parents[1]
+    paths = [str(root), str(root / "solvers"), os.environ.get("PYTHONPATH", "")]
+    for last in ("44", "0"):
+        done = subprocess.run(
+            [sys.executable, "-c", program, last],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == (0 if last == "0" else -signal.SIGKILL), done.stderr
+    assert stored(tmp_path / "out") == undisturbed

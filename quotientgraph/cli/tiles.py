@@ -13,7 +13,10 @@ from .progress import StageBar
 from .reconstruct import given_settings
 
 _ONLY_TILES = ("tile", "scheduler", "workers", "memory", "resume", "overwrite")
-_NOT_WITH_TILES = ("method", "depth_prior", "prior_confidence", "anchor", "texture", "dump_systems", "rays")
+_NOT_WITH_TILES = (
+    "method", "depth_prior", "prior_confidence", "anchor", "texture", "dump_systems", "rays", "panorama", "wrap", "slope",
+    "segments", "split_image", "lines", "faces", "error",
+)  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -96,13 +99,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _camera(args: argparse.Namespace, shape: tuple[int, int]) -> Any:
-    from ..geometry.camera import Orthographic, Pinhole, RayMap
+    from ..geometry.camera import Orthographic, Pinhole
     from ..io import read_camera
+    from ..scale import RayFormula
 
     if args.fov is not None:
         return Pinhole.from_fov(args.fov, shape)
     if args.fisheye is not None:
-        return RayMap.fisheye(args.fisheye, shape)
+        return RayFormula.fisheye(args.fisheye, shape)
     if args.orthographic is not None:
         return Orthographic(args.orthographic)
     return None if args.camera is None else read_camera(args.camera, shape)[0]

@@ -17,10 +17,7 @@ def pixels_per_slope(x: np.ndarray, y: np.ndarray) -> float | np.ndarray:
     height, width = x.shape
     if min(height, width) < 2:
         return _by_steps(np.diff(x if width > 1 else y, axis=1 if width > 1 else 0))
-    along_u, along_v = np.gradient(x, axis=1), np.gradient(y, axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        area = along_u * along_v - np.gradient(x, axis=0) * np.gradient(y, axis=1)
-        focal = 1 / np.sqrt(np.abs(area))
+    focal, along_u = focal_lengths(x, y), np.gradient(x, axis=1)
     found = focal[np.isfinite(focal)]
     if not len(found):  # no pixel has rays on all sides
         return _by_steps(np.append(np.diff(x, axis=1), np.diff(y, axis=0)))
@@ -29,6 +26,13 @@ def pixels_per_slope(x: np.ndarray, y: np.ndarray) -> float | np.ndarray:
         whole = float(np.mean(x[:, -1] - x[:, 0])) / (width - 1)
         return 1 / abs(whole if np.isfinite(whole) else float(np.mean(steps)))
     return np.where(np.isfinite(focal), focal, np.median(found))
+
+
+def focal_lengths(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """(H, W) pixels per slope, from the area that each pixel covers; not finite beside rays that do not exist."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        area = np.gradient(x, axis=1) * np.gradient(y, axis=0) - np.gradient(x, axis=0) * np.gradient(y, axis=1)
+        return 1 / np.sqrt(np.abs(area))
 
 
 def _by_steps(steps: np.ndarray) -> float:

@@ -5,6 +5,8 @@ Needs ``pip install "quotientgraph[scale]"``. Nothing of it is imported unless t
 
 from __future__ import annotations
 
-from .integration import Report, integrate
+from .cameras import RayFormula
+from .integration import integrate
+from .report import Report
 
-__all__ = ["Report", "integrate"]
+__all__ = ["RayFormula", "Report", "integrate"]

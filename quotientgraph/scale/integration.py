@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +64,8 @@ def integrate(
         path of a Zarr store, of a .npy file or of a tiled TIFF. Whole numbers are decoded as 2·value/max − 1.
     mask : array or path, optional
         (H, W), not zero at the pixels to use.
-    camera : Pinhole, Orthographic, RayMap or 3×3 intrinsic matrix, optional
-        Of the whole map. None is ``Orthographic()``.
+    camera : Pinhole, Orthographic, RayFormula, RayMap or 3×3 intrinsic matrix, optional
+        Of the whole map. None is ``Orthographic()``. `RayFormula` is a ray map that takes no memory.
     out : path
         Zarr array of the depth. The components (components.zarr), the tables nodes.parquet and edges.parquet and
         report.json appear beside it; their names begin with that of `out` unless it is depth.zarr.
@@ -134,6 +134,8 @@ def integrate(
     job = Job(source, work, view, frame, connectivity, spacing, None, chosen)
     history: list[Step] = []
     with pool_for(client, workers) as pool:
+        if pool.elsewhere:
+            job = replace(job, source=source.on_disk(work.folder))
         run = Run(job, pool, journal, tolerance, progress or (lambda *_: None))
         if pool.dashboard:
             run.watch(pool.dashboard, 0, 0)

@@ -14,7 +14,7 @@ def tile_for(memory: float) -> int:
     """The side of the largest tile, in steps of 128 pixels, for which a process needs at most `memory` bytes.
 
     >>> tile_for(2e9)
-    2176
+    2048
     """
     side = int(max(memory - _BASE, 0) / _PER_PIXEL) ** 0.5
     tile = int(side / 1.125) // 128 * 128  # the window reaches a sixteenth beyond the tile on each side

@@ -129,7 +129,8 @@ def write_tables(
 ) -> None:
     """Write nodes.parquet (one row for each component) and edges.parquet (one for each pair of adjacent components).
 
-    The columns are those of `QuotientGraph.node_table` and `edge_table`, and the piece and shift of each component.
+    The columns have the names and meanings of `QuotientGraph.node_table` and `edge_table`; `piece` is the connected piece of
+    a component, and `shift` is what was added to its filled potential.
     """
     top, left, bottom, right = components.box
     nodes = {"size": components.size, "top": top, "left": left, "bottom": bottom, "right": right}

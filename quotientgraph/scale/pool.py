@@ -28,11 +28,16 @@ class Pool(Protocol):
     def dashboard(self) -> str | None:
         """Where to watch the work."""
 
+    @property
+    def elsewhere(self) -> bool:
+        """Whether tasks run in other processes."""
+
 
 class Here:
     """One task after the other in this process: the way to integrate a map of any size in little memory."""
 
     dashboard: str | None = None
+    elsewhere = False
 
     def run(self, task: Callable[..., Result], tiles: Iterable[int], *args: Any) -> Iterator[tuple[int, Result]]:
         for k in tiles:
@@ -46,6 +51,8 @@ class OnDask:
     ----------
     client : distributed.Client
     """
+
+    elsewhere = True
 
     def __init__(self, client: Any) -> None:
         self.client = client

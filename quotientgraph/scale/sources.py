@@ -6,7 +6,8 @@ A source can be sent to another process. Files and stores are then opened there,
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+import zlib
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..geometry.camera import Shape
+from ..io.atomic import atomic
 from .tiling import Box
 
 INSTALL = 'pip install "quotientgraph[scale]"'
@@ -52,8 +54,29 @@ class Layer:
 
     @property
     def identity(self) -> list[Any]:
-        """What tells this array from others in the record of a run."""
-        return [self.kind, *map(str, self.where), *self.shape]
+        """What tells this array from others in the record of a run: its place, and when it was changed or what it holds."""
+        known: list[Any] = [*map(str, self.where), *self.shape]
+        if isinstance(self.array, np.ndarray):
+            known.append(zlib.crc32(np.ascontiguousarray(self.array).data))
+        for path in self._files():
+            if path.is_file():
+                known += [path.stat().st_size, path.stat().st_mtime_ns]
+        return known
+
+    def _files(self) -> list[Path]:
+        """The file of this array, or the one that describes it."""
+        if not self.where or "://" in str(self.where[0]):
+            return []
+        path = Path(self.where[0])
+        return [path / self.where[1] / name for name in ("zarr.json", ".zarray")] if self.kind == "zarr" else [path]
+
+    def on_disk(self, path: Path) -> Layer:
+        """The same array as one that another process can open, written to `path` if it is only in memory."""
+        if not isinstance(self.array, np.ndarray):
+            return self
+        with atomic(path) as part, part.open("wb") as file:
+            np.save(file, self.array)
+        return replace(self, kind="npy", where=(str(path),), array=None)
 
 
 @dataclass(frozen=True)
@@ -81,6 +104,11 @@ class Source:
     @property
     def shape(self) -> Shape:
         return self.normals.shape
+
+    def on_disk(self, folder: Path) -> Source:
+        """The same source as one that other processes can read; arrays in memory are written into `folder`."""
+        mask = None if self.mask is None else self.mask.on_disk(folder / "mask.npy")
+        return Source(self.normals.on_disk(folder / "normals.npy"), mask)
 
     def read(self, box: Box) -> tuple[np.ndarray, np.ndarray | None]:
         """Normals (h, w, 3) as floats and mask (h, w) of a box."""
