@@ -54,7 +54,10 @@ def refine_creases(scales: Scales, converged: bool) -> bool:
     """
     if not len(scales.cut.number):
         return converged
-    creased = with_creases(scales.graph, scales.cut.to(np))
+    cut = scales.cut.to(np)
+    if np.mean(_between_large(scales.graph, cut)) < _CHOSEN.worthwhile:  # no other edge can have slack
+        return converged
+    creased = with_creases(scales.graph, cut)
     if np.mean(creased.slack[1] > creased.slack[0]) < _CHOSEN.worthwhile:
         return converged
     steps = int(np.clip(_CHOSEN.step_budget // scales.graph.n_components, _CHOSEN.fewest_steps, _CHOSEN.most_steps))
@@ -80,9 +83,7 @@ def with_creases(graph: Quotient, cut: CutEdges) -> CutEdges:
     normals = pixels.map.normals
     chord = np.linalg.norm(normals[pixels.tail[number]] - normals[pixels.head[number]], axis=1)
     angle = np.degrees(2 * np.arcsin(np.minimum(chord / 2, 1)))
-    size = np.bincount(graph.labels)
-    smaller = np.minimum(size[graph.labels[pixels.tail[number]]], size[graph.labels[pixels.head[number]]])
-    flat = (smaller >= _CHOSEN.least) & (angle > CURVED)
+    flat = _between_large(graph, cut) & (angle > CURVED)
     slack = room * np.where(flat, np.clip((angle - CURVED) / (CREASED - CURVED), 0, 1), 0.0)
     border, low, high = _agreed(cut, room, flat, _CHOSEN.tolerance / pixels.focal_at(number))
     edges = np.flatnonzero(border >= 0)
@@ -91,6 +92,12 @@ def with_creases(graph: Quotient, cut: CutEdges) -> CutEdges:
     residual[edges] = -0.5 * (low + high)[border[edges]]
     slack[:, edges] = -half, half
     return replace(cut, residual=residual, residual_back=residual, slack=slack)
+
+
+def _between_large(graph: Quotient, cut: CutEdges) -> np.ndarray:
+    """(n_cut,) bool: whether both components of each cut edge are large enough to have a plane."""
+    large = np.bincount(graph.labels) >= _CHOSEN.least
+    return np.repeat(large[cut.pattern.tail] & large[cut.pattern.head], np.diff(cut.start))
 
 
 def residual_range(graph: Quotient, cut: CutEdges) -> np.ndarray:
