@@ -19,6 +19,7 @@ __all__ = [
     "RayMap",
     "Reconstruction",
     "Step",
+    "analysis",
     "integrate",
     "io",
     "metrics",
@@ -31,7 +32,7 @@ __all__ = [
 if TYPE_CHECKING:
     import laplacians as solvers
 
-    from . import io, metrics, report, scenes
+    from . import analysis, io, metrics, report, scenes
     from .geometry.camera import Camera, Orthographic, Pinhole, RayMap
     from .integration import integrate
     from .quotient_graph import QuotientGraph

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from . import io, report
+from .analysis.hierarchy import Hierarchy
+from .analysis.resistance import resistances
 from .beyond.confidence import confidence
 from .geometry.mesh import Cuts, Mesh, triangulate
 from .method.outcome import Outcome, Step
@@ -106,6 +108,21 @@ class Reconstruction(Outcome):
         first = self.levels[0]
         return first.pixels.map.image(confidence(first, self.potential)[first.labels])
 
+    @cached_property
+    def uncertainty(self) -> np.ndarray:
+        """(H, W) float64 standard deviation of the scale of each pixel's component; NaN outside.
+
+        A length in pixels at the surface; over the focal length in pixels it is one of log-depth. See
+        `quotientgraph.analysis.resistance`. Computed on request, from the components of Q0.
+        """
+        first = self.levels[0]
+        return first.pixels.map.image(resistances(first, self.potential).uncertainty[first.labels])
+
+    @cached_property
+    def hierarchy(self) -> Hierarchy[QuotientGraph]:
+        """The merge tree of the components: those of Q0, merged along `levels` and then by the residuals that are left."""
+        return Hierarchy.from_levels(self.levels, self.potential)
+
     @property
     def broken(self) -> np.ndarray:
         """(n_edges,) bool: edges of G0 across which the surface is cut."""
@@ -115,7 +132,10 @@ class Reconstruction(Outcome):
         """Triangles over the valid pixels, cut at the `broken` edges, with the given normals; OpenCV frame."""
         pixels = self.graph.pixels
         position, shape = pixels.map.position, pixels.map.shape
-        cuts = Cuts.from_edges(shape, position[pixels.tail], position[pixels.head], self.broken)
+        gone = pixels.removed  # neighbours that are not joined: the surface is cut there as well
+        tail, head = np.append(pixels.tail, gone[:, 0]), np.append(pixels.head, gone[:, 1])
+        broken = np.append(self.broken, np.ones(len(gone), dtype=bool))
+        cuts = Cuts.from_edges(shape, position[tail], position[head], broken)
         return triangulate(self.depth, pixels.map.camera, cuts=cuts, normals=self.normals)
 
     def save(self, path: Path | str) -> None:

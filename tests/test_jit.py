@@ -32,10 +32,9 @@ def test_importing_is_light():
 
 
 def test_importing_is_fast():
-    """A warm import of quotientgraph takes less than a second, of processor time so that a busy machine may test it."""
-    code = "import time; t = time.process_time(); import quotientgraph; print(time.process_time() - t)"
-    run(code)
-    assert min(float(run(code)) for _ in range(3)) < 1.0
+    """Importing takes no time to speak of, because it loads few modules beside those of NumPy."""
+    code = "import sys, numpy; n = len(sys.modules); import quotientgraph, laplacians; print(len(sys.modules) - n)"
+    assert int(run(code)) < 200
 
 
 def test_a_kernel_compiles_at_its_first_call():

@@ -43,7 +43,7 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         "at most one of these; by default the camera that comes with the input (K.txt), otherwise orthographic",
     )
     only = group.add_mutually_exclusive_group()
-    only.add_argument("--camera", metavar="FILE", help="intrinsics: K or fx fy cx cy, as .txt, .json, .npy")
+    only.add_argument("--camera", metavar="FILE", help="intrinsics: K or fx fy cx cy, as .txt, .json, .yaml, .npy")
     only.add_argument("--fov", type=number(0, 180), metavar="DEG", help="pinhole with this horizontal field of view")
     only.add_argument(
         "--orthographic",
@@ -74,6 +74,10 @@ def add_method_arguments(parser: argparse.ArgumentParser) -> None:
     for name, field in FIELDS.items():
         if name not in ABOUT_PRIOR:
             _add_setting(group, name, field)
+    group = parser.add_argument_group("components", "what else decides where components end, beside the angle")
+    group.add_argument("--segments", metavar="FILE", help="label image that is used instead of the angle; 0 in PNG: by angle")
+    group.add_argument("--split-image", metavar="FILE", help="photograph: components end where its colour changes, too")
+    group.add_argument("--lines", metavar="FILE", help="image of drawn lines, bright on black, which no surface crosses")
     group = parser.add_argument_group("absolute depth")
     group.add_argument(
         "--depth-prior", metavar="FILE", help="coarse depth of any scale, which decides what normals leave open"

@@ -23,7 +23,8 @@ from .understand import check_options
 EPILOG = """\
 An INPUT is a file (.png .tiff .exr .npy .npz .mat .jpg .webp .bmp), a folder with a normal map (normal_map.png,
 normals.npz or Normal_gt.mat, and mask.png, K.txt beside it), a folder of such folders or files, or a quoted pattern.
-In the names of --mask, --camera, --rays, --texture and --depth-prior, {name} stands for the name of the input.
+In the names of --mask, --camera, --rays, --texture, --depth-prior, --segments, --split-image and --lines, {name} stands
+for the name of the input.
 
 The files of an input appear together or not at all, and replace those of an earlier run; manifest.json lists them.
 A failing input does not stop the others.
@@ -117,6 +118,9 @@ def _check_settings(args: argparse.Namespace) -> None:
 
     method = args.method or "components"
     given = given_settings(args)
+    for option in ("segments", "split_image"):
+        if getattr(args, option) is not None and method != "components":
+            raise UsageError(f"argument --{option.replace('_', '-')}: --method {method} forms no components")
     named = {**given, "prior": args.depth_prior, "anchors": args.anchor}
     for name, value in named.items():
         if value is not None and name not in keywords_of(method):

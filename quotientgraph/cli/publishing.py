@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 DEPTH = ("npy", "exr", "tiff", "png", "npz", "mat")
 MESH = ("ply", "obj", "glb", "stl")
 _EXTRA = {"points": "points.ply", "labels": "labels.png", "graphml": "components.graphml", "picture": "picture.png",
-          "report": "report.html"}  # fmt: skip
+          "report": "report.html", "decomposition": "decomposition.qg"}  # fmt: skip
+_TABLES = ["components_nodes.csv", "components_edges.csv"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,6 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "points": "point cloud, points.ply",
         "labels": "component of each pixel, labels.png",
         "graphml": "the graph of the components, components.graphml",
+        "tables": "the same as tables, components_nodes.csv and components_edges.csv",
+        "decomposition": "components of all levels with normals and camera, decomposition.qg, for QuotientGraph.load",
         "picture": "normals, components and depth side by side, picture.png",
         "report": "report.html: everything to look at in one file, with a 3-D view",
     }.items():
@@ -59,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def planned(args: argparse.Namespace) -> list[str]:
     """Names of the files that the options ask for."""
     files = [f"depth.{kind}" for kind in args.format] + [f"mesh.{kind}" for kind in args.mesh]
-    return files + [file for name, file in _EXTRA.items() if getattr(args, name)]
+    return files + [file for name, file in _EXTRA.items() if getattr(args, name)] + (_TABLES if args.tables else [])
 
 
 def write_all(
@@ -88,6 +91,10 @@ def write_all(
         io.write_labels(folder / f"labels.{suffix}", result.graph.label_image())
     if args.graphml:
         io.write_graphml(folder / "components.graphml", result.graph.to_networkx(result.potential))
+    if args.tables:
+        io.write_tables(folder / "components.csv", result.graph.tables(result.potential))
+    if args.decomposition:
+        result.graph.save(folder / "decomposition.qg")
     if args.picture:
         io.write_image(folder / "picture.png", report.overview_picture(result))
     if args.report:

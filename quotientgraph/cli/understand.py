@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..geometry.camera import Camera
     from ..io import FrameEvidence, NormalInput
 
-FILES = ("mask", "camera", "rays", "texture", "depth_prior", "prior_confidence")
+FILES = ("mask", "camera", "rays", "texture", "depth_prior", "prior_confidence", "segments", "split_image", "lines")
 
 
 @dataclass(frozen=True)

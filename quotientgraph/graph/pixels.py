@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -11,12 +11,16 @@ from laplacians.core.edges import connected_labels
 from laplacians.core.jit import WHOLE, kernel, portion
 
 from ..geometry.normals import NormalMap
+from .tables import GraphTables
 
 # Steps (dv, du) from the tail of an edge to its head: each neighbour pair once, tail before head in row-major order.
 _STEPS = {
     4: np.array([[0, 1], [1, 0]]),
     8: np.array([[0, 1], [1, -1], [1, 0], [1, 1]]),
 }
+
+# A grid that holds all pixels is worth its memory while it has at most this many cells for each of them.
+_EMPTIEST = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,12 +36,15 @@ class PixelGraph:
     connectivity : 4 or 8
     tail, head : (n_edges,) int32
         Pixels of each edge, tail < head, sorted by tail.
+    removed : (n_removed, 2) int32
+        Neighbour pairs that are not joined because a user drew a line of discontinuity between them.
     """
 
     map: NormalMap
     connectivity: int
     tail: np.ndarray
     head: np.ndarray
+    removed: np.ndarray = field(default_factory=lambda: np.zeros((0, 2), dtype=np.int32))
 
     @classmethod
     def from_map(cls, normal_map: NormalMap, connectivity: int = 8) -> PixelGraph:
@@ -73,6 +80,35 @@ class PixelGraph:
         """(n_pixels,) γ² = (f·n·ray)², BiNI's confidence of a pixel (f = 1 for an orthographic camera)."""
         return np.square(self.map.focal * self.map.facing)
 
+    def cells(self) -> tuple[tuple[int, int], np.ndarray] | None:
+        """Where the pixels lie on the smallest grid that holds them, in a frame of empty cells.
+
+        Returns
+        -------
+        shape : height, width
+            Of the grid with its frame; both are even.
+        cell : (n_pixels,) int32
+            Position of each pixel, counted row by row.
+
+        None if an edge joins pixels that are not neighbours on the grid, as in an image that wraps, or if most cells would
+        be empty.
+        """
+        if getattr(self.map, "wrap", None):
+            return None
+        width = np.int32(self.map.shape[1])
+        row = self.map.position // width
+        column = self.map.position - row * width
+        top, left = row[0], column.min()
+        height, width = row[-1] - top + 3, column.max() - left + 3
+        shape = int(height + height % 2), int(width + width % 2)
+        if shape[0] * shape[1] > _EMPTIEST * (self.n_pixels + 1000):
+            return None
+        row -= top - 1
+        row *= np.int32(shape[1])
+        column -= left - 1
+        row += column
+        return shape, row
+
     @cached_property
     def pieces(self) -> np.ndarray:
         """(n_pixels,) int32 label of the connected piece of each pixel; depth between pieces is undetermined."""
@@ -81,6 +117,19 @@ class PixelGraph:
     @property
     def n_pieces(self) -> int:
         return int(self.pieces.max()) + 1
+
+    def tables(self) -> GraphTables:
+        """The graph as columns, for igraph, networkx, pandas and `scipy.sparse`.
+
+        Node columns: `row`, `column`, `normal_x`, `normal_y`, `normal_z` (OpenCV frame). Edge column: `angle` between the
+        two normals in degrees.
+        """
+        row, column = np.divmod(self.map.position, self.map.shape[1])
+        normals = self.map.normals
+        chord = np.linalg.norm(normals[self.tail] - normals[self.head], axis=1)
+        nodes = {"row": row, "column": column, **{f"normal_{axis}": normals[:, k] for k, axis in enumerate("xyz")}}
+        angle = np.degrees(2 * np.arcsin(np.minimum(0.5 * chord, 1.0)))
+        return GraphTables(nodes, self.tail, self.head, {"angle": angle}, {"connectivity": self.connectivity})
 
     def opposites(self, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """For each given edge (a, b): the pixel beyond a as seen from b, and the pixel beyond b as seen from a.

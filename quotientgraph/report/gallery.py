@@ -13,6 +13,8 @@ import numpy as np
 from . import pictures as pic
 from .charts import color_bar
 from .color import Scale, brief, colorize
+from .coloring import component_picture
+from .graph_pictures import uncertainty_picture, uncertainty_scale
 
 if TYPE_CHECKING:
     from ..result import Reconstruction
@@ -71,6 +73,12 @@ def gallery(result: Reconstruction, crop: tuple[slice, slice], image: np.ndarray
         legend = color_bar("confidence", Scale(0.0, 1.0))
         rgb = colorize(confidence, Scale(0.0, 1.0), "confidence")[crop]
         add("confidence", "Confidence", said, rgb, np.isfinite(confidence)[crop], "depth", legend)
+    uncertainty = getattr(result, "uncertainty", None)
+    if uncertainty is not None:
+        said = "Standard deviation of each component’s scale, in pixels at the surface, from the borders that hold it."
+        legend = color_bar("residual", uncertainty_scale(uncertainty))
+        rgb = uncertainty_picture(uncertainty)[crop]
+        add("uncertainty", "Uncertainty of scale", said, rgb, np.isfinite(uncertainty)[crop], "depth", legend)
     return out
 
 
@@ -83,7 +91,7 @@ def _levels(result: Reconstruction, crop: tuple[slice, slice], valid: np.ndarray
             f"level-{k}",
             f"Level {levels[k].level}",
             f"{brief(int(levels[k].n_components))} component{'s' if levels[k].n_components != 1 else ''}",
-            pic.label_picture(labels[k])[crop],
+            component_picture(labels[k])[crop],
             valid,
             "components",
             nearest=True,

@@ -137,13 +137,11 @@ class KernelCache(NullCache):
         """Write a file in one step, and remove what earlier versions and killed processes have left."""
         _make(folder)
         for other in folder.glob(f"{self.prefix}*"):
-            if other.name.endswith(_SUFFIX):
-                outdated = not other.name.startswith(self.stamped)
-            else:
-                outdated = time.time() - other.stat().st_mtime > _STALE
-            if outdated:
+            finished = other.name.endswith(_SUFFIX)
+            if (finished and not other.name.startswith(self.stamped)) or (not finished and _age(other) > _STALE):
                 _remove(other)
-        unfinished = folder / f"{name}.{os.getpid()}.unfinished"
+        # Processes of several machines or containers may have the same number.
+        unfinished = folder / f"{name}.{os.getpid()}-{os.urandom(4).hex()}.unfinished"
         try:
             unfinished.write_bytes(content)
             os.replace(unfinished, folder / name)
@@ -217,6 +215,14 @@ def _refuse_strangers(folder: Path) -> None:
         found = folder.parent.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
             raise PermissionError(errno.EPERM, "others can write there")
+
+
+def _age(path: Path) -> float:
+    """Seconds since a file was written; 0 if another process has removed or finished it meanwhile."""
+    try:
+        return time.time() - path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _remove(path: Path) -> None:

@@ -104,13 +104,24 @@ def connected_labels(n: int, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
     """
     parent = np.arange(n, dtype=np.int32)
     _unite(parent, tail.astype(np.int32, copy=False), head.astype(np.int32, copy=False))  # one type to compile for
-    _number(parent)
+    number_trees(parent)
     return parent
+
+
+def number_trees(parent: np.ndarray) -> None:
+    """Replace the parents of a forest, in place, by the number of their tree in the order of its first node.
+
+    Parameters
+    ----------
+    parent : (n,) int32
+        No node comes before its parent; roots are their own parents.
+    """
+    _number(parent)
 
 
 def union_find_is_loaded() -> bool:
     """Whether `connected_labels` has been used in this process, so that its kernels need neither compiling nor loading."""
-    return _unite.is_loaded
+    return _number.is_loaded
 
 
 @kernel
