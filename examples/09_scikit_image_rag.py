@@ -24,7 +24,9 @@ smooth = cut_threshold(labels, rag, 0.5)
 print(f"joined where borders fit to half a pixel: {len(np.unique(smooth))} regions")
 
 # The way back, and anyone's segmentation: here superpixels of the normals.
-superpixels = slic(scene.normals, n_segments=400, compactness=0.1, channel_axis=-1, start_label=1, enforce_connectivity=True)
+superpixels = slic(
+    scene.normals, n_segments=400, compactness=0.1, channel_axis=-1, start_label=1, enforce_connectivity=True
+)
 mine = QuotientGraph.from_normals(**known, labels=superpixels)
 error = metrics.relative_error(mine.optimize().depth, scene.depth)
 angle = metrics.relative_error(result.depth, scene.depth)

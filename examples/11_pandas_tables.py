@@ -10,7 +10,11 @@ nodes, borders = graph.to_pandas(result.potential)
 print(nodes[["size", "area", "planarity", "normal_z"]].describe().loc[["mean", "50%", "max"]].round(3))
 
 borders["kind"] = borders["occlusion"].map({True: "occlusion", False: "crease"})
-print(borders.groupby("kind")[["length", "pixels", "outlier"]].agg({"length": "sum", "pixels": "median", "outlier": "mean"}))
+print(
+    borders.groupby("kind")[["length", "pixels", "outlier"]].agg(
+        {"length": "sum", "pixels": "median", "outlier": "mean"}
+    )
+)
 
 # Join measures to the tables: which large components is the reconstruction least sure of?
 held = analysis.resistances(graph, result.potential)

@@ -75,9 +75,13 @@ def add_method_arguments(parser: argparse.ArgumentParser) -> None:
         if name not in ABOUT_PRIOR:
             _add_setting(group, name, field)
     group = parser.add_argument_group("components", "what else decides where components end, beside the angle")
-    group.add_argument("--segments", metavar="FILE", help="label image that is used instead of the angle; 0 in PNG: by angle")
+    group.add_argument(
+        "--segments", metavar="FILE", help="label image that is used instead of the angle; 0 in PNG: by angle"
+    )
     group.add_argument("--split-image", metavar="FILE", help="photograph: components end where its colour changes, too")
-    group.add_argument("--lines", metavar="FILE", help="image of drawn lines, bright on black, which no surface crosses")
+    group.add_argument(
+        "--lines", metavar="FILE", help="image of drawn lines, bright on black, which no surface crosses"
+    )
     group = parser.add_argument_group("absolute depth")
     group.add_argument(
         "--depth-prior", metavar="FILE", help="coarse depth of any scale, which decides what normals leave open"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from laplacians.core.edges import connected_labels, number_trees, union_find_is_loaded
-from laplacians.core.jit import WHOLE, kernel, portion, prange
+from laplacians.core.jit import WHOLE, kernel, portion
 
 from .pixels import PixelGraph
 
@@ -132,11 +132,11 @@ def _unite_similar(parent, normals, tail, head, cosine):
                 parent[max(i, j)] = min(i, j)
 
 
-@kernel(parallel=True, parallel_from=_MANY)
-def _list_cut(labels, tail, head, start, out):
+@kernel(parallel_from=_MANY)
+def _list_cut(labels, tail, head, start, out, share=WHOLE):
     """Write the numbers of the cut edges of block b from start[b] on; with an empty `out` count them into start[b + 1]."""
     n_blocks, n = len(start) - 1, len(tail)
-    for b in prange(n_blocks):
+    for b in portion(n_blocks, share):
         k = start[b] if len(out) > 0 else 0
         for e in range(n * b // n_blocks, n * (b + 1) // n_blocks):
             if labels[tail[e]] != labels[head[e]]:
