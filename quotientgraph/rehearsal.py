@@ -23,11 +23,11 @@ def main() -> None:
     head = np.concatenate([node[:, 1:].ravel(), node[1:].ravel()])
     weight = random.random(len(tail))
     laplacians.get("direct").solve(laplacians.LaplacianSystem.from_edges(node.size, tail, head, weight, weight))
-    rough, smooth = (
-        np.concatenate([s * random.normal(size=(*_SHAPE, 2)), np.ones((*_SHAPE, 1))], 2) for s in (0.3, 0.01)
-    )
+    tilt = random.normal(size=(*_SHAPE, 2))
+    rough, folded = (np.dstack([slope, np.ones(_SHAPE)]) for slope in (0.3 * tilt, 0.01 * tilt))
+    folded[..., 0] += 0.3 - 0.6 * (np.arange(_SHAPE[1]) // 20 % 2)
     integrate(rough, angle=0.01, check=False, max_iterations=3)
-    integrate(smooth, angle=90.0, check=False)
+    integrate(folded, angle=8.0, check=False)
     integrate(rough, angle=0.01, check=False, max_iterations=3, merge_every=1)
 
 

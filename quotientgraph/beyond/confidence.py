@@ -10,6 +10,7 @@ import laplacians
 from laplacians import Direct, LaplacianSystem, Pattern
 
 from ..graph.quotient import Quotient
+from ..method.cutedges import Borders
 from .contacts import gaps, support
 
 # How many contacts a component hangs on when its confidence is ½.
@@ -18,7 +19,7 @@ _N_PROBES = 12
 _MOST_FACTORISED = 200_000  # components; beyond that each probe is solved by itself
 
 
-def confidence(graph: Quotient, potential: np.ndarray) -> np.ndarray:
+def confidence(graph: Quotient, potential: np.ndarray, borders: Borders | None = None) -> np.ndarray:
     """Rate how firmly each component is held in its place.
 
     Each edge between two components is a spring as strong as its `support`, times the mean support of its border, because
@@ -31,6 +32,8 @@ def confidence(graph: Quotient, potential: np.ndarray) -> np.ndarray:
     ----------
     graph : Quotient
     potential : (n_pixels,) float64
+    borders : Borders, optional
+        Those of the graph, if they are known; the order in which they are eliminated may then be known as well.
 
     Returns
     -------
@@ -39,9 +42,9 @@ def confidence(graph: Quotient, potential: np.ndarray) -> np.ndarray:
     """
     if not len(graph.cut):
         return np.ones(graph.n_components)
-    pattern, order, start = Pattern.from_edges(graph.n_components, graph.tail, graph.head)
-    held = np.add.reduceat(support(gaps(graph, potential))[order], start[:-1])
-    return confidence_by_springs(pattern, held, np.diff(start), np.bincount(graph.labels))
+    borders = borders or Borders.from_graph(graph)
+    held = np.add.reduceat(support(gaps(graph, potential, borders.number)), borders.start[:-1])
+    return confidence_by_springs(borders.pattern, held, np.diff(borders.start), np.bincount(graph.labels))
 
 
 def confidence_by_springs(pattern: Pattern, held: np.ndarray, n_edges: np.ndarray, size: np.ndarray) -> np.ndarray:
@@ -63,11 +66,11 @@ def confidence_by_springs(pattern: Pattern, held: np.ndarray, n_edges: np.ndarra
     system = LaplacianSystem(pattern, strength, np.zeros_like(strength))
     solve = Direct().factor(system).solve if n <= _MOST_FACTORISED else None
     piece = pattern.pieces
-    random, variance = np.random.default_rng(0), np.zeros(n)
+    random, variance, whole = np.random.default_rng(0), np.zeros(n), np.bincount(piece, size)
     for _ in range(_N_PROBES):
         pull = random.choice([-1.0, 1.0], len(strength)) * np.sqrt(strength)
         probe = replace(system, flow=pull)
         x = laplacians.get("auto").solve(probe).x if solve is None else solve(probe.rhs)
-        x = x - (np.bincount(piece, size * x) / np.bincount(piece, size))[piece]
+        x = x - (np.bincount(piece, size * x) / whole)[piece]
         variance += x**2 / _N_PROBES
     return 1 / (1 + _FEW * variance)

@@ -54,7 +54,10 @@ def refine_creases(scales: Scales, converged: bool) -> bool:
     """
     if not len(scales.cut.number):
         return converged
-    creased = with_creases(scales.graph, scales.cut.to(np))
+    cut = scales.cut.to(np)
+    if np.mean(_between_large(scales.graph, cut)) < _CHOSEN.worthwhile:  # no other edge can have slack
+        return converged
+    creased = with_creases(scales.graph, cut)
     return descend_creased(scales, creased.to(scales.xp), float(creased_edges(creased).mean()), converged)
 
 
@@ -125,6 +128,12 @@ def placed_creases(
     residual[edges] = -0.5 * (low + high)[border[edges]]
     slack[:, edges] = -half, half
     return replace(cut, residual=residual, residual_back=residual, slack=slack)
+
+
+def _between_large(graph: Quotient, cut: CutEdges) -> np.ndarray:
+    """(n_cut,) bool: whether both components of each cut edge are large enough to have a plane."""
+    large = np.bincount(graph.labels) >= _CHOSEN.least
+    return np.repeat(large[cut.pattern.tail] & large[cut.pattern.head], np.diff(cut.start))
 
 
 def residual_range(graph: Quotient, cut: CutEdges) -> np.ndarray:

@@ -35,11 +35,13 @@ def judged(outcome: Outcome) -> Outcome:
     first = outcome.levels[0]
     if outcome.certainty is not None or first.n_components > CHOSEN.most:
         return outcome
-    sure = confidence(first, outcome.potential)
+    sure = confidence(first, outcome.potential, outcome.borders)
     text = doubt(first, sure)
     if text:
         logger.warning(text)
-    return replace(outcome, certainty=sure[first.labels], warnings=[*outcome.warnings, *([text] if text else [])])
+    return replace(
+        outcome, borders=None, certainty=sure[first.labels], warnings=[*outcome.warnings, *([text] if text else [])]
+    )
 
 
 def doubt(graph: Quotient, sure: np.ndarray) -> str | None:

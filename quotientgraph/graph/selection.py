@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from laplacians.core.edges import connected_labels, number_trees
+from laplacians.core.edges import connected_labels, number_trees, union_find_is_loaded
 from laplacians.core.jit import WHOLE, kernel, portion
 
 from .pixels import PixelGraph
@@ -69,7 +69,8 @@ def connected_components(n: int, tail: np.ndarray, head: np.ndarray, engine: str
     tail, head : (n_edges,) integers
         The two ends of each edge.
     engine : "auto", "igraph" or "union-find"
-        "auto" uses igraph for quotient graphs and union-find at pixel scale. Both give the same labels.
+        "auto" uses union-find at pixel scale, and where it has been used before; otherwise igraph, which takes half a
+        second to import. Both give the same labels.
 
     Returns
     -------
@@ -82,7 +83,7 @@ def connected_components(n: int, tail: np.ndarray, head: np.ndarray, engine: str
     [0, 0, 1, 1]
     """
     if engine == "auto":
-        engine = "igraph" if len(tail) <= _IGRAPH_LIMIT else "union-find"
+        engine = "igraph" if len(tail) <= _IGRAPH_LIMIT and not union_find_is_loaded() else "union-find"
     if engine == "union-find":
         return connected_labels(n, tail, head)
     if engine != "igraph":

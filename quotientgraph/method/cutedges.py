@@ -20,6 +20,31 @@ from ..graph.quotient import Quotient
 
 
 @dataclass(frozen=True)
+class Borders:
+    """The cut edges of a graph grouped by pair of components: what of `CutEdges` depends on the graph alone.
+
+    Attributes
+    ----------
+    pattern : Pattern
+        Pairs of adjacent components.
+    start : (n_pairs + 1,) int64
+        The edges of pair p are start[p]:start[p+1].
+    number : (n_cut,) int32
+        Which edge of G0 it is.
+    """
+
+    pattern: Pattern
+    start: Any
+    number: Any
+
+    @classmethod
+    def from_graph(cls, graph: Quotient) -> Borders:
+        """Group the cut edges of a graph."""
+        pattern, order, start = Pattern.from_edges(graph.n_components, graph.tail, graph.head)
+        return cls(pattern, start, graph.cut[order])
+
+
+@dataclass(frozen=True)
 class CutEdges:
     """The cut edges of a Qm, grouped by pair and all turned in the direction of their pair (tail < head).
 
@@ -73,9 +98,8 @@ class CutEdges:
         scale : float or (n_pixels,) float64
             Factor of a residual before it is compared with the outlier thresholds; see `Outliers.scale`.
         """
-        pixels, cut = graph.pixels, graph.cut
-        pattern, order, start = Pattern.from_edges(graph.n_components, graph.tail, graph.head)
-        number = cut[order]
+        pixels, borders = graph.pixels, Borders.from_graph(graph)
+        pattern, start, number = borders.pattern, borders.start, borders.number
         n_cut, one_sided = len(number), graph.jump.ndim == 2
         difference, residual = np.empty(n_cut), np.empty(n_cut)
         residual_back = np.empty(n_cut) if one_sided else residual

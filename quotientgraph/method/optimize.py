@@ -18,7 +18,7 @@ from laplacians.core.arrays import namespace, to_host
 
 from ..graph.quotient import Quotient
 from ..settings import Settings
-from .cutedges import CutEdges
+from .cutedges import Borders, CutEdges
 from .filling import LeaveOut, fill
 from .outcome import Outcome, Progress, centred_pieces, reporter, warnings_of
 from .scales import Known, Scales
@@ -111,6 +111,7 @@ def optimize(
         inside = fill(graph, fill_backend, hooks.leave_out)
         filled = laplacians.working_clock()
         cut = CutEdges.from_graph(graph, inside.potential, scale)
+        borders = Borders(cut.pattern, cut.start, cut.number)
         scales = Scales(graph, cut, inside.potential, settings, backend, report, xp, known)
         converged = scales.descend()
         if hooks.refine is not None:
@@ -136,6 +137,7 @@ def optimize(
         warnings=warnings_of(graph, scales.history, converged, scales.unsolved, inside.converged),
         device="cpu" if xp is np else "cuda",
         certainty=None if placed is None else placed.certainty,
+        borders=borders if placed is None else None,
     )
 
 

@@ -67,6 +67,11 @@ class Kernel:
             return (self._serial or self.serial())(*args)
         return threads.run_parallel(self._compiled or self.compiled(), args)
 
+    @property
+    def is_loaded(self) -> bool:
+        """Whether the Numba function has been made, which the first call does."""
+        return self._compiled is not None
+
     def compiled(self) -> Callable[..., Any]:
         """The Numba function, with threads if the kernel was declared so."""
         if self._compiled is None:

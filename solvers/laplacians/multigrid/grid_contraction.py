@@ -149,9 +149,9 @@ def _divide(weight, inverse, count, part, share=WHOLE):
 
 
 @kernel
-def _between(weight, part, k, v, u, y, x):
-    """The weight of edge k of cell (v, u), whose other end is (y, x), if both cells are in the first group of a square."""
-    return weight[k, v, u] if part[v, u] == 0 and part[y, x] == 0 else np.float32(0)
+def _between(weight, part, v, u, y, x):
+    """The weight of an edge from cell (v, u) to (y, x), if both cells are in the first group of a square."""
+    return weight[v, u] if part[v, u] == 0 and part[y, x] == 0 else np.float32(0)
 
 
 @kernel
@@ -177,6 +177,8 @@ def _add_up(weight, first, part, out, start, share=WHOLE):
     Assumes zeros in both. Inside a component all squares are whole, so that no cell must be looked at.
     """
     n_rows, n_columns = first.shape
+    # `_between` takes these and not the number of the edge: it would be compiled for every constant.
+    to_right, to_left_down, to_down, to_right_down = weight[0], weight[1], weight[2], weight[3]
     for row in portion(n_rows, share):
         v, n = 2 * row + 1, 0
         last = row + 1 == n_rows
@@ -195,20 +197,20 @@ def _add_up(weight, first, part, out, start, share=WHOLE):
             for i in range(16):
                 n += _is_loose(weight, part, row, k, i)[0]
             right[k + 1] = (
-                _between(weight, part, 0, v, u + 1, v, u + 2)
-                + _between(weight, part, 3, v, u + 1, v + 1, u + 2)
-                + _between(weight, part, 0, v + 1, u + 1, v + 1, u + 2)
-                + _between(weight, part, 1, v, u + 2, v + 1, u + 1)
+                _between(to_right, part, v, u + 1, v, u + 2)
+                + _between(to_right_down, part, v, u + 1, v + 1, u + 2)
+                + _between(to_right, part, v + 1, u + 1, v + 1, u + 2)
+                + _between(to_left_down, part, v, u + 2, v + 1, u + 1)
             )
             if not last:
-                left_down[k + 1] = _between(weight, part, 1, v + 1, u, v + 2, u - 1)
+                left_down[k + 1] = _between(to_left_down, part, v + 1, u, v + 2, u - 1)
                 down[k + 1] = (
-                    _between(weight, part, 2, v + 1, u, v + 2, u)
-                    + _between(weight, part, 3, v + 1, u, v + 2, u + 1)
-                    + _between(weight, part, 1, v + 1, u + 1, v + 2, u)
-                    + _between(weight, part, 2, v + 1, u + 1, v + 2, u + 1)
+                    _between(to_down, part, v + 1, u, v + 2, u)
+                    + _between(to_right_down, part, v + 1, u, v + 2, u + 1)
+                    + _between(to_left_down, part, v + 1, u + 1, v + 2, u)
+                    + _between(to_down, part, v + 1, u + 1, v + 2, u + 1)
                 )
-                right_down[k + 1] = _between(weight, part, 3, v + 1, u + 1, v + 2, u + 2)
+                right_down[k + 1] = _between(to_right_down, part, v + 1, u + 1, v + 2, u + 2)
         start[row + 1] = n
 
 
