@@ -7,7 +7,6 @@ from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from laplacians import working_clock
@@ -16,24 +15,20 @@ from laplacians.core import companion
 from . import io, report
 from .analysis.exports import ExportedQuotient
 from .beyond.anchors import Anchors
-from .beyond.automatic_angle import suitable_angle
-from .beyond.creases import refine_creases
+from .beyond.division import divided_pixels, resolved_angle
 from .beyond.doubts import judged
-from .beyond.hidden_jumps import hidden_jumps
 from .beyond.net_slope import levelled, levelled_around, slope_warnings
+from .beyond.plugging import hooks_for
 from .beyond.priors import Prior
 from .geometry.camera import Camera, as_camera
 from .geometry.jumps import Continuity, planar
 from .geometry.normals import NormalMap
-from .graph.colours import similar_colours
 from .graph.lines import Lines, without_lines
 from .graph.pixels import PixelGraph
-from .graph.quotient import Quotient, jumps_of
-from .graph.segments import components_by_labels
+from .graph.quotient import jumps_of
 from .graph.selection import components_by_angle
-from .method.optimize import Hooks, optimize
+from .method.optimize import optimize
 from .method.outcome import Progress
-from .method.torus import is_continuous
 from .result import Reconstruction
 from .settings import Settings, check_angle
 
@@ -151,15 +146,9 @@ class QuotientGraph(ExportedQuotient):
         doubts = io.check_conventions(found.normals, mask, view, frame) if check else []
         jump = jumps_of(pixels, continuity)
         formed = working_clock()
-        chosen = _resolved(settings.angle if angle == "auto" else angle, pixels)
+        chosen = resolved_angle(settings.angle if angle == "auto" else angle, pixels)
         by_angle = angle == "auto" and labels is None and image is None
-        alike = None if image is None else similar_colours(pixels, image)
-        if labels is not None:
-            components = components_by_labels(pixels, labels, chosen, alike)
-        elif by_angle and preset == "best" and is_continuous(pixels):  # a tile without any jump
-            components = np.zeros(pixels.n_pixels, dtype=np.int32)
-        else:
-            components = components_by_angle(pixels, chosen, alike)
+        components = divided_pixels(pixels, chosen, labels, image, whole_tiles=by_angle and preset == "best")
         if pixels.map.wrap and slope != "steps" and not view.central and components.any():
             pixels = levelled_around(pixels, components)
             jump = jumps_of(pixels, continuity)
@@ -265,11 +254,11 @@ class QuotientGraph(ExportedQuotient):
         )
         graph = self
         if self.preset not in (None, preset or self.preset):
-            angle = _resolved(settings.angle, self.pixels)
+            angle = resolved_angle(settings.angle, self.pixels)
             graph = replace(self.divided(components_by_angle(self.pixels, angle)), angle=angle, preset=preset)
         known = Anchors.from_depths(graph, anchors)
         place = Prior.from_depth(graph, prior, settings.prior_kind, prior_confidence, prior_weight, known)
-        hooks = _hooks(graph, settings, known if place is None else None, place)
+        hooks = hooks_for(graph, settings, known if place is None else None, place)
         found = optimize(graph, settings, hooks, progress)
         # The published method says nothing about confidence, so its preset does not spend time on it.
         plain = (preset or self.preset) == "paper"
@@ -277,19 +266,3 @@ class QuotientGraph(ExportedQuotient):
 
     def _repr_html_(self) -> str:
         return report.graph_fragment(self)
-
-
-def _resolved(angle: Any, pixels: PixelGraph) -> float | None:
-    """The angle in degrees, or None; "auto" is chosen from the normals."""
-    return suitable_angle(pixels) if isinstance(angle, str) else angle
-
-
-def _hooks(graph: Quotient, settings: Settings, known: Anchors | None = None, place: Prior | None = None) -> Hooks:
-    """The additions to the published method that the settings ask for and the graph allows."""
-    whole = settings.merge_every is None and graph.jump.ndim == 1 and known is None
-    return Hooks(
-        leave_out=hidden_jumps if settings.filling == "contracted" else None,
-        refine=refine_creases if whole and settings.creases == "anywhere" else None,
-        known=known,
-        place=place,
-    )
