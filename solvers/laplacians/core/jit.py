@@ -56,9 +56,10 @@ class Kernel:
             function = self._compiled or self.compiled()
             if args[-1] is WHOLE:  # the caller wants no threads
                 return function(*args)
-            if max(getattr(a, "size", 0) for a in args) < self.parallel_from:
-                return function(*args, WHOLE)
-            return run_shared(function, args)
+            for argument in args:
+                if getattr(argument, "size", 0) >= self.parallel_from:
+                    return run_shared(function, args)
+            return function(*args, WHOLE)
         if "parallel" not in self.options:
             return (self._compiled or self.compiled())(*args)
         little = self.parallel_from and max(getattr(a, "size", 0) for a in args) < self.parallel_from
