@@ -217,8 +217,9 @@ class LaplacianSystem:
         They tie down one unknown of each piece. Because b sums to zero over a piece, the solution stays the same up to
         the constant of the piece.
         """
-        ground = np.zeros(self.n)
-        first = np.unique(self.pieces, return_index=True)[1]
+        ground, pieces = np.zeros(self.n), self.pieces
+        first = np.zeros(int(pieces.max()) + 1 if self.n else 0, dtype=np.int64)
+        first[pieces[::-1]] = np.arange(self.n - 1, -1, -1)  # of equal indices the last one counts
         ground[first] = np.where(self.diagonal[first] > 0, self.diagonal[first], 1.0)
         return ground
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.jit import WHOLE, kernel, portion
-from ..pattern import Pattern
+from ..system import LaplacianSystem
 from .analysis import Analysis, analyse
 
 
@@ -42,23 +42,10 @@ class Factor:
         return x
 
 
-def factorise(pattern: Pattern, weight: np.ndarray, ground: np.ndarray) -> Factor:
-    """Factorise a Laplacian with something added to its diagonal.
-
-    Parameters
-    ----------
-    pattern : Pattern
-    weight : (n_pairs,) float64, ≥ 0
-    ground : (n,) float64, ≥ 0
-        It is added to the diagonal and must make the matrix positive definite; see `LaplacianSystem.ground`.
-
-    Returns
-    -------
-    Factor
-    """
-    a = analyse(pattern)
-    values, pivots = np.empty(a.n_nonzeros), np.empty(pattern.n)
-    diagonal = np.bincount(pattern.tail, weight, pattern.n) + np.bincount(pattern.head, weight, pattern.n) + ground
+def factorise(system: LaplacianSystem) -> Factor:
+    """Factorise the Laplacian of a system, with `LaplacianSystem.ground` added to its diagonal."""
+    a, weight, diagonal = analyse(system.pattern), system.weight, system.diagonal + system.ground
+    values, pivots = np.empty(a.n_nonzeros), np.empty(system.n)
     room = np.append(0, np.cumsum(a.room**2))
     fields = (
         a.schedule, a.part, weight, diagonal[a.order], a.front, a.start, a.first, a.after, a.offset,

@@ -137,4 +137,4 @@ def _factor(graph: NeighbourLists) -> Factor:
     upper = row < graph.neighbour
     tail, head, weight = row[upper], graph.neighbour[upper], graph.weight[upper].astype(np.float64)
     pattern = Pattern(graph.n, tail, head)
-    return factorise(pattern, weight, LaplacianSystem(pattern, weight, weight).ground)
+    return factorise(LaplacianSystem(pattern, weight, weight))
