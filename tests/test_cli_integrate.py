@@ -113,10 +113,10 @@ def test_criteria_of_components(work, capsys):
     qio.write_image("drawn.png", drawn)
     common = ("integrate", "ball.png", "--camera", "K.txt", "--angle", "60", "--json", "-o")
     found = {}
-    for name, options in {
-        "plain": (), "labels": ("--segments", "parts.png"), "image": ("--split-image", "photo.png"), "lines": ("--lines", "drawn.png"),
-    }.items():  # fmt: skip
-        run(*common, name, *options)
+    options = {"labels": ("--segments", "parts.png"), "image": ("--split-image", "photo.png"), "plain": ()}
+    options["lines"] = ("--lines", "drawn.png")
+    for name, given in options.items():
+        run(*common, name, *given)
         (found[name],) = json.loads(capsys.readouterr().out)["results"]
     assert found["plain"]["components"] == 1
     assert found["labels"]["components"] == found["image"]["components"] == found["lines"]["pieces"] == 2

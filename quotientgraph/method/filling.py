@@ -47,7 +47,8 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
     """Minimise Σ W (φ_a − φ_b − jump)² over the edges inside components.
 
     At the start all potentials are equal, so the bilateral weight of an equation is ½γ². One solve is made. No two
-    components share an unknown, so one block-diagonal system holds them all.
+    components share an unknown, so one block-diagonal system holds them all. Nothing is solved where the graph knows the
+    potential inside its components already.
 
     Parameters
     ----------
@@ -62,6 +63,8 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
     Filling
     """
     pixels, labels = graph.pixels, graph.labels
+    if graph.inside is not None:
+        return Filling(centred(graph.inside, labels), True, 0)
     rhs = np.zeros(pixels.n_pixels)
     weight, jump = _equations(graph, leave_out)
     x = along_trees(pixels.n_pixels, pixels.tail, pixels.head, weight, jump)
