@@ -26,7 +26,7 @@ print(f"with the colours of a striped photograph: {striped.n_components} compone
 drawn = QuotientGraph.from_normals(**known, angle=2.0, forbidden=[[(20, 90), (75, 110), (130, 90)]])
 print(f"{len(drawn.pixels.removed)} edges cross the line that was drawn")
 
-# Tiny components join the neighbour with the most similar normal; large ones never join each other.
+# Tiny components join the neighbour that continues them; large ones never join each other.
 absorbed = analysis.absorb_small(graph)
 print(f"tiny ones absorbed: {absorbed.n_components} components")
 

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 
 from quotientgraph import Orthographic, Pinhole, QuotientGraph, RayMap, io, scenes
-from quotientgraph.analysis import split_at_lines
+from quotientgraph.analysis import absorb_small, split_at_lines
 from quotientgraph.geometry.jumps import bini
 
 
 def same(a, b):
     assert len(a.levels) == len(b.levels)
     for one, other in zip(a.levels, b.levels):
-        for name in ("labels", "cut", "contracted", "contracted_at"):
+        for name in ("labels", "cut", "contracted", "contracted_at", "inside"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
         assert (one.level, one.angle, one.preset, one.warnings) == (
             other.level,
@@ -50,7 +50,7 @@ def test_what_the_normals_do_not_tell_is_kept(tmp_path):
     """Jumps of another model, and a G0 without the edges across drawn lines."""
     scene = scenes.make("spheres", shape=(30, 40))
     graph = QuotientGraph.from_normals(scene.normals, scene.mask, scene.camera, "opencv", continuity=bini)
-    graph = split_at_lines(graph, [[(5, -1), (5, 20)]])
+    graph = absorb_small(split_at_lines(graph, [[(5, -1), (5, 20)]]))
     assert len(graph.pixels.removed)
     graph.save(tmp_path / "graph.npz")
     same(graph, QuotientGraph.load(tmp_path / "graph.npz"))
@@ -115,6 +115,7 @@ def rewritten(path, change):
         lambda a, f: a.update(contracted_at_1=a["contracted_at_1"][:-1]),
         lambda a, f: a.update(tail=np.array([0]), head=np.array([10**6])),
         lambda a, f: a.update(jump=np.zeros(3)),
+        lambda a, f: a.update(inside=np.array([-4.0])),
     ],
 )
 def test_parts_that_do_not_fit_are_refused(saved, change):

@@ -33,7 +33,7 @@ from ..graph.quotient import Quotient
 class _Constants:
     """`noise` was chosen on harvest among 0.001 … 0.3; from 0.005 to 0.02 the ranking of errors hardly changes."""
 
-    noise: float = 0.015  # pixels: what a residual is off by where everything fits
+    noise: float = 0.01  # pixels: what a residual is off by where everything fits
     weakest: float = 1e-9  # relative to the mean strength; what is weaker would leave the factorisation no digits
     most_factorised: int = 300_000  # components; beyond that the numbers are estimated by random solves
     n_probes: int = 64

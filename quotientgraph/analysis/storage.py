@@ -47,8 +47,12 @@ def save_graph(graph: Quotient, path: str | PathLike[str]) -> None:
     jump = np.asarray(graph.jump)
     if not isinstance(graph.jump, PlanarJumps) and not np.array_equal(jump, planar(source, pixels.tail, pixels.head)):
         arrays["jump"] = jump
-    for m, level in enumerate(levels[1:], start=1):
-        arrays |= {f"contracted_{m}": level.contracted, f"contracted_at_{m}": level.contracted_at}
+    for m, level in enumerate(levels):
+        arrays |= {
+            f"contracted_{m}": level.contracted,
+            f"contracted_at_{m}": level.contracted_at,
+            f"loose_{m}": level.loose,
+        }
     facts = {
         "kind": _KIND, "version": _VERSION, "shape": list(source.shape), "camera": camera, "dropped": source.dropped,
         "connectivity": pixels.connectivity, "n_levels": len(levels), "first_level": first.level, "angle": graph.angle,
@@ -108,6 +112,10 @@ def _rebuilt(arrays: dict[str, np.ndarray], facts: dict[str, Any], kind: type[G]
     graph = replace(graph, level=int(facts["first_level"]), angle=angle, preset=preset, warnings=said)
     for m in range(1, int(facts["n_levels"])):
         graph = graph.contract(arrays[f"contracted_{m}"], arrays[f"contracted_at_{m}"])
+    if "inside" in arrays:
+        inside = arrays["inside"].astype(np.float64)
+        _need(inside.shape == (n_pixels,) and np.isfinite(inside).all(), "inside")
+        graph = replace(graph, inside=inside)
     return graph
 
 

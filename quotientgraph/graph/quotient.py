@@ -51,6 +51,9 @@ class Quotient:
         Numbers of the edges of G0 that were contracted to come here from the graph below.
     contracted_at : (n,) float64
         Their residuals then; NaN where nobody told.
+    inside : (n_pixels,) float64 or None
+        The potential inside each component where it is known already, right but for one constant per component; None if it
+        is yet to be found by filling.
     """
 
     pixels: PixelGraph
@@ -65,6 +68,7 @@ class Quotient:
     below: Self | None = None
     contracted: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
     contracted_at: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    inside: np.ndarray | None = None
 
     @classmethod
     def from_components(cls, pixels: PixelGraph, jump: np.ndarray | PlanarJumps, labels: np.ndarray) -> Self:
@@ -93,7 +97,9 @@ class Quotient:
         """The same graph with other components, connected and numbered by their first pixel; level and angle stay."""
         cut = cut_edges(self.pixels, labels)
         none = np.zeros(0, dtype=np.int32)
-        return replace(self, labels=labels, cut=cut, below=None, contracted=none, contracted_at=np.zeros(0))
+        return replace(
+            self, labels=labels, cut=cut, below=None, contracted=none, contracted_at=np.zeros(0), inside=None
+        )
 
     @property
     def levels(self) -> tuple[Self, ...]:
@@ -152,6 +158,7 @@ class Quotient:
             below=self,
             contracted=chosen.astype(np.int32, copy=False),
             contracted_at=at,
+            inside=None,
         )
 
     def residual(self, potential: np.ndarray, edges: np.ndarray | None = None) -> np.ndarray:

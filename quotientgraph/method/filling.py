@@ -51,7 +51,8 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
     """Minimise Σ W (φ_a − φ_b − jump)² over the edges inside components.
 
     At the start all potentials are equal, so the bilateral weight of an equation is ½γ². One solve is made. No two
-    components share an unknown, so one block-diagonal system holds them all.
+    components share an unknown, so one block-diagonal system holds them all. Nothing is solved where the graph knows the
+    potential inside its components already.
 
     Parameters
     ----------
@@ -66,6 +67,8 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
     Filling
     """
     pixels, labels = graph.pixels, graph.labels
+    if graph.inside is not None:
+        return Filling(centred(graph.inside, labels), True, 0)
     if solver == "auto" and pixels.map.wrap and graph.n_components == 1 and is_continuous(pixels):
         x, converged, iterations = fill_torus(pixels)
         return Filling(x - x.mean(), converged, iterations)
