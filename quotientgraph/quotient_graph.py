@@ -20,7 +20,7 @@ from .beyond.automatic_angle import suitable_angle
 from .beyond.creases import refine_creases
 from .beyond.doubts import judged
 from .beyond.hidden_jumps import hidden_jumps
-from .beyond.net_slope import levelled, levelled_around, slope_warnings
+from .beyond.net_slope import levelled, slope_warnings
 from .beyond.priors import Prior
 from .geometry.camera import Camera, as_camera
 from .geometry.jumps import Continuity, planar
@@ -158,9 +158,6 @@ class QuotientGraph(ExportedQuotient):
             components = np.zeros(pixels.n_pixels, dtype=np.int32)  # a tile without any jump
         else:
             components = components_by_angle(pixels, chosen, alike)
-        if pixels.map.wrap and slope != "steps" and not view.central and components.any():
-            pixels = levelled_around(pixels, components)
-            jump = jumps_of(pixels, continuity)
         return replace(
             cls.from_components(pixels, jump, components),
             angle=chosen,
