@@ -17,7 +17,7 @@ from .analysis.exports import ExportedQuotient
 from .beyond.anchors import Anchors
 from .beyond.division import divided_pixels, resolved_angle
 from .beyond.doubts import judged
-from .beyond.net_slope import levelled, levelled_around, slope_warnings
+from .beyond.net_slope import levelled, slope_warnings
 from .beyond.plugging import hooks_for
 from .beyond.priors import Prior
 from .geometry.camera import Camera, as_camera
@@ -149,9 +149,6 @@ class QuotientGraph(ExportedQuotient):
         chosen = resolved_angle(settings.angle if angle == "auto" else angle, pixels)
         by_angle = angle == "auto" and labels is None and image is None
         components = divided_pixels(pixels, chosen, labels, image, whole_tiles=by_angle and preset == "best")
-        if pixels.map.wrap and slope != "steps" and not view.central and components.any():
-            pixels = levelled_around(pixels, components)
-            jump = jumps_of(pixels, continuity)
         return replace(
             cls.from_components(pixels, jump, components),
             angle=chosen,

@@ -3,9 +3,6 @@
 The normals of a tile may lead up or down once around it: because the scanned surface was tilted, because 8-bit files have no
 exact zero, or because the rise is undone by vertical steps that normals do not show. The closed surface that is nearest in
 the sense of least squares is then found after subtracting a constant slope from all normals.
-
-Where one surface has all normals, that slope is their mean. Otherwise it is that of the components that go around the image
-themselves, as the mortar between bricks does: the bricks may be tilted as they like.
 """
 
 from __future__ import annotations
@@ -17,6 +14,7 @@ import numpy as np
 from laplacians import Multigrid, NeighbourLists
 
 from ..geometry.jumps import planar
+from ..geometry.normals import NormalMap
 from ..graph.pixels import PixelGraph
 from ..method.filling import along_trees
 
@@ -41,42 +39,37 @@ def levelled(pixels: PixelGraph, choice: str = "remove") -> PixelGraph:
     m = pixels.map
     if not m.wrap or m.camera.central or choice == "steps":
         return pixels
-    pixels = replace(pixels, map=replace(m, keeps_slope=choice == "keep"))
-    if m.n_pixels != m.index.size:
-        return levelled_around(pixels, np.zeros(m.n_pixels, dtype=np.int32))
-    means = [float(np.mean(-m.normals[:, k] / m.normals[:, 2])) if wraps else 0.0 for k, wraps in _directions(pixels)]
-    return replace(pixels, map=replace(pixels.map, slope=(means[0], means[1])))
+    return replace(pixels, map=replace(m, slope=net_slope(pixels), keeps_slope=choice == "keep"))
 
 
-def levelled_around(pixels: PixelGraph, labels: np.ndarray) -> PixelGraph:
-    """The same graph, its normals less the slope of the components (n_pixels,) that go around the image.
+def net_slope(pixels: PixelGraph) -> tuple[float, float]:
+    """The slopes by column and by row for which Σ (φ_a − φ_b + slope·step − jump)² over all edges and φ is least.
 
-    It minimises Σ (φ_a − φ_b + slope·step − jump)² over the potential and the slope, over edges inside components. Where
-    none goes around in a direction, the slope of the graph in that direction stays.
+    Where every pixel is valid it is the mean of the slopes that the normals state. Elsewhere the part of the steps that no
+    potential explains is found first, by solving for the potential that explains most of them. In a direction in which no
+    path goes around it is 0.
     """
     m, (tail, head) = pixels.map, (pixels.tail, pixels.head)
-    inside = np.flatnonzero(labels[tail] == labels[head])
-    tail, head = tail[inside], head[inside]
-    down, right = pixels.steps(inside)
-    around: dict[int, np.ndarray] = {}
-    for k, wraps in _directions(pixels):
-        if wraps:
-            rest = _unexplained(pixels.n_pixels, tail, head, -(right, down)[k].astype(np.float64))
-            if rest is not None:
-                around[k] = rest
-    if not around:
-        return pixels
-    jump = planar(m, tail, head)
-    gram = [[float(a @ b) for b in around.values()] for a in around.values()]
-    found = np.linalg.lstsq(gram, [float(a @ jump) for a in around.values()], rcond=1e-9)[0]
-    slope = list(m.slope)
-    for k, more in zip(around, found.tolist(), strict=True):
-        slope[k] += more
-    return replace(pixels, map=replace(m, slope=(slope[0], slope[1])))
+    if m.n_pixels == m.index.size:
+        means = [float(np.mean(-m.normals[:, k] / m.normals[:, 2])) if wraps else 0.0 for k, wraps in _directions(m)]
+        return means[0], means[1]
+    steps, around = pixels.steps()[::-1], {}
+    for k, wraps in _directions(m):
+        rest = _unexplained(pixels.n_pixels, tail, head, -steps[k].astype(np.float64)) if wraps else None
+        if rest is not None:
+            around[k] = rest
+    slope = [0.0, 0.0]
+    if around:
+        jump = planar(m, tail, head)
+        gram = [[float(a @ b) for b in around.values()] for a in around.values()]
+        found = np.linalg.lstsq(gram, [float(a @ jump) for a in around.values()], rcond=1e-9)[0]
+        for k, value in zip(around, found.tolist(), strict=True):
+            slope[k] = value
+    return slope[0], slope[1]
 
 
-def _directions(pixels: PixelGraph) -> tuple[tuple[int, bool], tuple[int, bool]]:
-    return (0, pixels.map.wrap.x), (1, pixels.map.wrap.y)
+def _directions(normal_map: NormalMap) -> tuple[tuple[int, bool], tuple[int, bool]]:
+    return (0, normal_map.wrap.x), (1, normal_map.wrap.y)
 
 
 def _unexplained(n: int, tail: np.ndarray, head: np.ndarray, step: np.ndarray) -> np.ndarray | None:

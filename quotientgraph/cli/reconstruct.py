@@ -221,6 +221,9 @@ def record_of(source: Understood, result: Reconstruction, args: argparse.Namespa
         "warnings": [*source.warnings, *(text for text in result.warnings if not text.startswith(CONTRADICTION))],
         "seconds": {stage: round(seconds, 4) for stage, seconds in result.seconds.items()},
     }
+    wrap = result.graph.pixels.map.wrap
+    if wrap:
+        out |= {"wrap": "both" if wrap.x and wrap.y else "x" if wrap.x else "y", "slope": list(result.slope)}
     truth = source.found.read_truth()
     if truth is not None:
         out |= errors(result, truth)

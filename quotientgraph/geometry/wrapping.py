@@ -17,6 +17,7 @@ from .camera import Camera, RayMap, Shape
 WRAPS = ("auto", "none", "x", "y", "both")
 _SMALLEST = 3  # pixels around; with fewer, both neighbours of a pixel would be the same one
 _SMALLEST_POLE = 8  # columns from which on the rows at the poles are joined across
+_N_LINES = 64  # rows or columns that rays are judged by
 _SEAM = 1.5  # how many usual steps between neighbouring rays the step across the seam may be
 
 
@@ -68,12 +69,11 @@ class Wrap:
                 f"wrap={name!r}: a pinhole camera does not see all around, so opposite borders of its image never meet; "
                 'use wrap="none", or Orthographic() for a texture and RayMap.equirectangular(shape) for a panorama'
             )
-        rays = np.stack(camera.coordinates(shape), axis=-1)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            rays = rays / np.linalg.norm(rays, axis=-1, keepdims=True)
+        camera.slopes(shape)  # raises if the sizes do not agree
+        rays = camera.directions
         around = closes(rays)
         if name == "auto":
-            if not around or shape[1] < _SMALLEST:
+            if not around:
                 return cls()
             name = "x"
         found = cls._checked(name, shape)
@@ -160,22 +160,24 @@ def around_border(shape: Shape, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def closes(rays: np.ndarray) -> bool:
-    """Whether the last column of unit rays (H, W, 3) goes on in the first one, as judged in most rows."""
+    """Whether the last column of rays (H, W, 3) goes on in the first one, as judged in most of some rows."""
     if rays.shape[1] < _SMALLEST:
         return False
-    seam = np.linalg.norm(rays[:, -1] - rays[:, 0], axis=-1)
+    unit = _unit(rays[:: max(1, len(rays) // _N_LINES)])
+    seam = np.linalg.norm(unit[:, -1] - unit[:, 0], axis=-1)
     judged = np.isfinite(seam)
     if not judged.any():
         return False
-    step = np.linalg.norm(np.diff(rays[judged], axis=1), axis=-1)
+    step = np.linalg.norm(np.diff(unit[judged], axis=1), axis=-1)
     # The largest step of each row: where the faces of a cube are laid out as a panorama, many steps are zero.
     largest = np.fmax.reduce(step, axis=1, initial=0.0)
     return bool(np.mean((largest > 0) & (seam[judged] <= _SEAM * largest)) > 0.9)
 
 
 def _is_pole(rays: np.ndarray) -> bool:
-    """Whether all unit rays of the first row surround one point, nearer to it than the usual step between rows."""
-    first, step = rays[0], np.linalg.norm(np.diff(rays, axis=0), axis=-1)
+    """Whether all rays of the first row surround one point, nearer to it than the usual step between rows."""
+    first = _unit(rays[0])
+    step = np.linalg.norm(np.diff(_unit(rays[:, :: max(1, rays.shape[1] // _N_LINES)]), axis=0), axis=-1)
     step = step[step > 0]
     if not np.isfinite(first).all() or not len(step):
         return False
@@ -185,6 +187,11 @@ def _is_pole(rays: np.ndarray) -> bool:
         return False
     away = np.linalg.norm(first - middle / length, axis=-1)
     return bool(away.max() <= np.median(step))
+
+
+def _unit(rays: np.ndarray) -> np.ndarray:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return rays / np.linalg.norm(rays, axis=-1, keepdims=True)
 
 
 @kernel

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from laplacians import Pattern
+from laplacians import LaplacianSystem, Pattern
 from laplacians.core.jit import kernel
 from laplacians.direct.cholesky import Factor, factorise
 
@@ -147,9 +147,10 @@ class CoarseSystem:
         on = tail == head
         diagonal = np.bincount(tail[on], value[on], len(keys))
         ground = _GROUND * (diagonal + 1e-4 * diagonal.max())
-        pattern = Pattern(len(keys), tail[~on], head[~on])
+        weight = -value[~on]
+        system = LaplacianSystem(Pattern(len(keys), tail[~on], head[~on]), weight, np.zeros_like(weight))
         # The factorisation adds up the diagonal from the weights; the difference to the true one is rounding.
-        return cls(keys, factorise(pattern, -value[~on], ground))
+        return cls(keys, factorise(system, ground))
 
     def solve(self, keys: np.ndarray, values: np.ndarray) -> np.ndarray:
         """(n,) the solution for a right-hand side given by keys, which may repeat."""

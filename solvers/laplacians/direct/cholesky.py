@@ -42,9 +42,21 @@ class Factor:
         return x
 
 
-def factorise(system: LaplacianSystem) -> Factor:
-    """Factorise the Laplacian of a system, with `LaplacianSystem.ground` added to its diagonal."""
-    a, weight, diagonal = analyse(system.pattern), system.weight, system.diagonal + system.ground
+def factorise(system: LaplacianSystem, ground: np.ndarray | None = None) -> Factor:
+    """Factorise the Laplacian of a system with something added to its diagonal.
+
+    Parameters
+    ----------
+    system : LaplacianSystem
+    ground : (n,) float64, optional
+        What is added to the diagonal; it must make the matrix positive definite. By default `LaplacianSystem.ground`.
+
+    Returns
+    -------
+    Factor
+    """
+    ground = system.ground if ground is None else ground
+    a, weight, diagonal = analyse(system.pattern), system.weight, system.diagonal + ground
     values, pivots = np.empty(a.n_nonzeros), np.empty(system.n)
     room = np.append(0, np.cumsum(a.room**2))
     fields = (
