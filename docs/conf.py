@@ -8,11 +8,15 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent / "solvers"), str(HERE)]
 
+from execute_notebooks import write_pages
+from make_gallery import write_gallery
 from reference import reference
 
 import quotientgraph
 
 (HERE / "api.md").write_text(reference(), encoding="utf-8")
+write_pages()
+write_gallery()
 
 project = "quotientgraph"
 release = quotientgraph.__version__
@@ -30,6 +34,8 @@ source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "quotientgraph"
+html_static_path = ["style"]
+html_css_files = ["gallery.css"]
 
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3

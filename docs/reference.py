@@ -20,8 +20,10 @@ FRONT = [
     ("Metrics", "quotientgraph.metrics", "Comparing depth with depth."),
     ("Scenes", "quotientgraph.scenes", "Surfaces with exact normals and depth."),
     ("Files", "quotientgraph.io", "Reading and writing, used as `from quotientgraph import io`."),
+    ("Analysis of decompositions", "quotientgraph.analysis", "Studying how a surface falls into components."),
     ("Pictures and reports", "quotientgraph.report", "What `--report` and `result.show()` are made of."),
     ("Other methods", "quotientgraph.baselines", "The methods that `integrate(method=…)` can be asked for."),
+    ("Maps in tiles", "quotientgraph.scale", "For maps larger than memory; see [maps in tiles](scale.md)."),
     ("Benchmark", "quotientgraph.bench", "What `quotientgraph bench` is made of."),
     ("Solvers", "laplacians", "Used as `from quotientgraph import solvers`; the installed package is `laplacians`."),
 ]

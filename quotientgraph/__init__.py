@@ -19,6 +19,8 @@ __all__ = [
     "RayMap",
     "Reconstruction",
     "Step",
+    "analysis",
+    "height_map",
     "integrate",
     "io",
     "metrics",
@@ -31,8 +33,9 @@ __all__ = [
 if TYPE_CHECKING:
     import laplacians as solvers
 
-    from . import io, metrics, report, scenes
+    from . import analysis, io, metrics, report, scenes
     from .geometry.camera import Camera, Orthographic, Pinhole, RayMap
+    from .height import height_map
     from .integration import integrate
     from .quotient_graph import QuotientGraph
     from .result import Reconstruction, Step
@@ -45,6 +48,7 @@ else:
         "RayMap": "quotientgraph.geometry.camera",
         "Reconstruction": "quotientgraph.result",
         "Step": "quotientgraph.result",
+        "height_map": "quotientgraph.height",
         "integrate": "quotientgraph.integration",
     }
 

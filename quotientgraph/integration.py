@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from . import baselines
 from .geometry.camera import Camera
+from .graph.lines import Lines
 from .method.outcome import Outcome, Progress
 from .quotient_graph import QuotientGraph
 from .result import Reconstruction
@@ -79,13 +80,18 @@ def integrate(
     anchors: Sequence[tuple[float, float, float]] | None = None,
     rtol: float | None = None,
     check: bool = True,
+    labels: ArrayLike | None = None,
+    image: ArrayLike | None = None,
+    forbidden: Lines | None = None,
+    wrap: str = "auto",
+    slope: str = "remove",
 ) -> Reconstruction:
     """Recover depth from normals: ``QuotientGraph.from_normals(...).optimize(...)``, or one of its peers.
 
     Parameters
     ----------
-    normals, mask, camera, frame, angle, check
-        As in `QuotientGraph.from_normals`. Pixel-level methods do not use `angle`.
+    normals, mask, camera, frame, angle, check, labels, image, forbidden, wrap, slope
+        As in `QuotientGraph.from_normals`. Pixel-level methods do not use `angle`, and refuse `labels` and `image`.
     connectivity : 4 or 8, optional
         By default 8; 4 for "bini" and "fft".
     method : str
@@ -140,6 +146,9 @@ prior_confidence, anchors
     for name in given:
         if name not in taken and not (name == "solver" and given[name] == "auto"):
             raise ValueError(f"{name}: method={method!r} does not take it; it takes {', '.join(taken)}")
+    for name, value in (("labels", labels), ("image", image)):
+        if value is not None and not chosen.joins_pixels:
+            raise ValueError(f"{name}: method={method!r} has no components to form by it; leave it out")
     graph = QuotientGraph.from_normals(
         normals,
         mask,
@@ -149,6 +158,11 @@ prior_confidence, anchors
         chosen.connectivity if connectivity is None else connectivity,
         preset=preset or "best",
         check=check,
+        labels=labels,
+        image=image,
+        forbidden=forbidden,
+        wrap=wrap,
+        slope=slope,
     )
     found = run(graph, **{name: value for name, value in given.items() if name in taken})
     return found if isinstance(found, Reconstruction) else Reconstruction.from_outcome(found)

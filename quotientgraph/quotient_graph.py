@@ -5,45 +5,41 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from laplacians import working_clock
+from laplacians.core import companion
 
-from . import io
-from .beyond.absorbing import absorbed, has_faces
+from . import io, report
+from .analysis.exports import ExportedQuotient
 from .beyond.anchors import Anchors
-from .beyond.automatic_angle import suitable_angle
-from .beyond.creases import refine_creases
+from .beyond.division import divided_pixels, resolved_angle
 from .beyond.doubts import judged
-from .beyond.hidden_jumps import hidden_jumps
-from .beyond.joining import joined
+from .beyond.net_slope import levelled, slope_warnings
+from .beyond.plugging import hooks_for
 from .beyond.priors import Prior
 from .geometry.camera import Camera, as_camera
 from .geometry.jumps import Continuity, planar
 from .geometry.normals import NormalMap
-from .graph import export
+from .graph.lines import Lines, without_lines
 from .graph.pixels import PixelGraph
-from .graph.quotient import Quotient, jumps_of
+from .graph.quotient import jumps_of
 from .graph.selection import components_by_angle
-from .method.filling import fill
-from .method.optimize import Hooks, backend_of, optimize
+from .method.optimize import optimize
 from .method.outcome import Progress
 from .result import Reconstruction
-from .settings import BEST, Settings, check_angle
+from .settings import Settings, check_angle
 
-if TYPE_CHECKING:
-    import igraph
-    import networkx
-
+# On maps of this many pixels a first run needs most kernels, and a second process that compiles some of them pays.
+_LARGE = 40_000
 
 # What integration takes at its peak, at least; see docs/speed.md.
 _BYTES_PER_PIXEL = 220
 
 
-class QuotientGraph(Quotient):
+class QuotientGraph(ExportedQuotient):
     """A normal map divided into continuous components, ready to be integrated.
 
     Made by `from_normals`; `optimize` integrates it. The attributes are those of the graph:
@@ -81,6 +77,11 @@ class QuotientGraph(Quotient):
         continuity: Continuity = planar,
         preset: str = "best",
         check: bool = True,
+        labels: ArrayLike | None = None,
+        image: ArrayLike | None = None,
+        forbidden: Lines | None = None,
+        wrap: str = "auto",
+        slope: str = "remove",
     ) -> Self:
         """Q0 of a normal map: pixels are joined while neighbouring normals differ by less than `angle`.
 
@@ -106,6 +107,19 @@ class QuotientGraph(Quotient):
         check : bool
             Whether the frame and the camera are compared with what the normals show. A clear contradiction becomes a
             warning of the result that names what would fit better.
+        labels : (H, W) integers or (n, H, W) bool, optional
+            A segmentation of one's own instead of the angle: a label image, or masks of which the smaller lie on top.
+            Connected pixels of one label are a component. Pixels with a negative label, or in no mask, are divided by the
+            angle. 0 is a label; if it means the background, pass ``mask=labels > 0`` as well.
+        image : (H, W) or (H, W, 3) array, optional
+            A photograph. Where its colour changes, components end as well; see `quotientgraph.graph.colours`.
+        forbidden : (H, W) bool or sequence of (n, 2) arrays, optional
+            Lines of discontinuity, drawn or as polylines of points (column, row); see `quotientgraph.graph.lines`.
+        wrap : "auto", "none", "x", "y" or "both"
+            Around which borders the surface goes on, as that of a texture that tiles. "auto" is x for a panorama.
+        slope : "remove", "keep" or "steps"
+            What becomes of a net slope around a wrapped image: removed and reported, kept in the depth, or left for the
+            surface to undo by steps.
 
         Returns
         -------
@@ -119,21 +133,28 @@ class QuotientGraph(Quotient):
         lacking = io.shortage(_BYTES_PER_PIXEL * height * width)
         if lacking:
             raise MemoryError(f"normals: to integrate a map of {height}×{width} {lacking}")
-        mask = found.mask if mask is None else io.as_mask(mask, (height, width))
+        own, about_mask = io.understand_mask(mask, (height, width))
+        mask = found.mask if own is None else own
+        if height * width >= _LARGE and angle is not None:
+            companion.use("quotientgraph.rehearsal")
         given, corrected = io.understand_camera(camera, (height, width))
         view = as_camera(found.camera if given is None else given)
-        pixels = PixelGraph.from_map(NormalMap.from_array(found.normals, mask, view, frame), connectivity)
+        pixels = PixelGraph.from_map(NormalMap.from_array(found.normals, mask, view, frame, wrap), connectivity)
+        pixels = levelled(pixels, slope)
+        if forbidden is not None:
+            pixels, _ = without_lines(pixels, forbidden)
         doubts = io.check_conventions(found.normals, mask, view, frame) if check else []
         jump = jumps_of(pixels, continuity)
         formed = working_clock()
-        chosen = _resolved(settings.angle if angle == "auto" else angle, pixels)
-        graph = cls.from_components(pixels, jump, components_by_angle(pixels, chosen))
+        chosen = resolved_angle(settings.angle if angle == "auto" else angle, pixels)
+        by_angle = angle == "auto" and labels is None and image is None
+        components = divided_pixels(pixels, chosen, labels, image, whole_tiles=by_angle and preset == "best")
         return replace(
-            graph,
+            cls.from_components(pixels, jump, components),
             angle=chosen,
-            preset=preset if angle == "auto" else None,
+            preset=preset if by_angle else None,
             seconds={"graph": formed - began, "components": working_clock() - formed},
-            warnings=(*found.warnings, *corrected, *doubts),
+            warnings=(*found.warnings, *about_mask, *corrected, *doubts, *slope_warnings(pixels)),
         )
 
     def optimize(
@@ -236,56 +257,15 @@ class QuotientGraph(Quotient):
         )
         graph = self
         if self.preset not in (None, preset or self.preset):
-            angle = _resolved(settings.angle, self.pixels)
+            angle = resolved_angle(settings.angle, self.pixels)
             graph = replace(self.divided(components_by_angle(self.pixels, angle)), angle=angle, preset=preset)
         known = Anchors.from_depths(graph, anchors)
         place = Prior.from_depth(graph, prior, settings.prior_kind, prior_confidence, prior_weight, known)
-        hooks = _hooks(graph, settings, known if place is None else None, place)
+        hooks = hooks_for(graph, settings, known if place is None else None, place)
         found = optimize(graph, settings, hooks, progress)
         # The published method says nothing about confidence, so its preset does not spend time on it.
         plain = (preset or self.preset) == "paper"
         return Reconstruction.from_outcome(found if plain else judged(found))
 
-    def filled(self, solver: Any = "auto", filling: str = BEST.filling) -> np.ndarray:
-        """(n_pixels,) potential of each component integrated on its own, of zero mean over each."""
-        settings = BEST.changed(filling=filling)
-        backend = solver if isinstance(solver, str) and solver == "auto" else backend_of(solver, "solver")
-        return fill(self, backend, _hooks(self, settings).leave_out).potential
-
-    def node_table(self) -> export.Table:
-        """Columns with one entry per component; see `quotientgraph.graph.export.node_table`."""
-        return export.node_table(self)
-
-    def edge_table(self, potential: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, export.Table]:
-        """Columns with one entry per pair of adjacent components; see `quotientgraph.graph.export.edge_table`.
-
-        The residuals are taken at `potential` (n_pixels,), by default with each component filled on its own.
-        """
-        return export.edge_table(self, self.filled() if potential is None else potential)
-
-    def to_igraph(self, potential: np.ndarray | None = None) -> igraph.Graph:
-        """An igraph `Graph` of the components, with the attributes of `node_table` and `edge_table`."""
-        return export.to_igraph(self, self.filled() if potential is None else potential)
-
-    def to_networkx(self, potential: np.ndarray | None = None) -> networkx.Graph:
-        """A networkx `Graph` of the components, with the attributes of `node_table` and `edge_table`."""
-        return export.to_networkx(self, self.filled() if potential is None else potential)
-
-
-def _resolved(angle: Any, pixels: PixelGraph) -> float | None:
-    """The angle in degrees, or None; "auto" is chosen from the normals."""
-    return suitable_angle(pixels) if isinstance(angle, str) else angle
-
-
-def _hooks(graph: Quotient, settings: Settings, known: Anchors | None = None, place: Prior | None = None) -> Hooks:
-    """The additions to the published method that the settings ask for and the graph allows."""
-    whole = settings.merge_every is None and graph.jump.ndim == 1 and known is None
-    joins = whole and place is None and settings.joining == "certain" and has_faces(graph)
-    return Hooks(
-        absorb=absorbed if joins else None,
-        join=joined if joins else None,
-        leave_out=hidden_jumps if settings.filling == "contracted" else None,
-        refine=refine_creases if whole and settings.creases == "anywhere" else None,
-        known=known,
-        place=place,
-    )
+    def _repr_html_(self) -> str:
+        return report.graph_fragment(self)

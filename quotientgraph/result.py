@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -9,8 +10,11 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from . import io, report
+from .analysis.hierarchy import Hierarchy
+from .analysis.resistance import resistances
 from .beyond.confidence import confidence
-from .geometry.mesh import Cuts, Mesh, triangulate
+from .geometry.mesh import Mesh, triangulate
+from .geometry.reduction import check_limits, reduce_mesh
 from .method.outcome import Outcome, Step
 from .method.weights import TEAR
 
@@ -54,10 +58,31 @@ class Reconstruction(Outcome):
     def depth(self) -> np.ndarray:
         """(H, W) float64 depth, NaN outside the valid pixels.
 
-        Central cameras: of geometric mean 1 over each piece. Orthographic: of mean 0, in the unit of the pixel size.
+        Central cameras: of geometric mean 1 over each piece; z, or the distance where the camera sees all around.
+        Orthographic: of mean 0, in the unit of the pixel size.
         """
         normal_map = self.graph.pixels.map
-        return normal_map.image(normal_map.camera.depth(self.potential))
+        depth = normal_map.image(normal_map.camera.depth(self.potential))
+        return depth + self._ramp(depth.shape) if normal_map.keeps_slope else depth
+
+    @property
+    def slope(self) -> tuple[float, float]:
+        """The net slope around a wrapped image, to the right and downwards, depth by length; 0 where it does not wrap.
+
+        It was removed from the surface unless ``slope="keep"`` was asked for; see `QuotientGraph.from_normals`.
+        """
+        return self.graph.pixels.map.slope
+
+    def _ramp(self, shape: tuple[int, ...]) -> np.ndarray:
+        """(H, W) depth of a plane of the net slope, 0 in the middle of the image."""
+        (right, down), m = self.slope, self.graph.pixels.map
+        v, u = (np.arange(n) - (size - 1) / 2 for n, size in zip(shape, m.shape, strict=True))
+        return m.camera.depth(down * v[:, None] + right * u)
+
+    @property
+    def distance(self) -> np.ndarray:
+        """(H, W) float64 distance from the camera along the ray, NaN outside; for parallel rays the depth."""
+        return self.graph.pixels.map.camera.distance(self.depth)
 
     @property
     def points(self) -> np.ndarray:
@@ -106,34 +131,83 @@ class Reconstruction(Outcome):
         first = self.levels[0]
         return first.pixels.map.image(confidence(first, self.potential)[first.labels])
 
+    @cached_property
+    def uncertainty(self) -> np.ndarray:
+        """(H, W) float64 standard deviation of the scale of each pixel's component; NaN outside.
+
+        A length in pixels at the surface; over the focal length in pixels it is one of log-depth. See
+        `quotientgraph.analysis.resistance`. Computed on request, from the components of Q0.
+        """
+        first = self.levels[0]
+        return first.pixels.map.image(resistances(first, self.potential).uncertainty[first.labels])
+
+    @cached_property
+    def hierarchy(self) -> Hierarchy[QuotientGraph]:
+        """The merge tree of the components: those of Q0, merged along `levels` and then by the residuals that are left."""
+        return Hierarchy.from_levels(self.levels, self.potential)
+
     @property
     def broken(self) -> np.ndarray:
         """(n_edges,) bool: edges of G0 across which the surface is cut."""
         return np.abs(self.residual) > TEAR
 
-    def mesh(self) -> Mesh:
-        """Triangles over the valid pixels, cut at the `broken` edges, with the given normals; OpenCV frame."""
-        pixels = self.graph.pixels
-        position, shape = pixels.map.position, pixels.map.shape
-        cuts = Cuts.from_edges(shape, position[pixels.tail], position[pixels.head], self.broken)
-        return triangulate(self.depth, pixels.map.camera, cuts=cuts, normals=self.normals)
+    def mesh(self, max_faces: int | None = None, max_error: float | None = None) -> Mesh:
+        """Triangles over the valid pixels, cut at the `broken` edges, with the given normals; OpenCV frame.
 
-    def save(self, path: Path | str) -> None:
-        """Write by suffix: the depth (.npy .exr .tiff .png …), the mesh (.ply .obj .glb .stl) or the report (.html)."""
+        Parameters
+        ----------
+        max_faces : int, optional
+            At most so many triangles, fewer where the surface is plain; see `reduce_mesh`.
+        max_error : float, optional
+            Largest distance from the surface in pixels, along each pixel's ray. By default every pixel is a vertex.
+
+        Returns
+        -------
+        Mesh
+        """
+        check_limits(max_faces, max_error)
+        pixels = self.graph.pixels
+        camera, cuts, wrap = pixels.map.camera, pixels.cuts(self.broken, around=True), pixels.map.wrap
+        if wrap and not (max_faces is None and max_error is None):
+            raise ValueError(
+                'max_faces, max_error: a mesh that closes around its borders cannot be reduced; integrate with wrap="none" '
+                "or take the whole mesh"
+            )
+        rise = (0.0, 0.0)
+        if pixels.map.keeps_slope:
+            right, down = camera.depth(np.array(self.slope) * pixels.map.shape[::-1])
+            rise = float(right), float(down)
+        full = triangulate(self.depth, camera, cuts=cuts, normals=self.normals, wrap=wrap, rise=rise)
+        torn = cuts.diagonal | cuts.antidiagonal
+        return reduce_mesh(full, camera, max_faces=max_faces, max_error=max_error, torn=torn)
+
+    def save(
+        self, path: Path | str, *, max_faces: int | Sequence[int] | None = None, max_error: float | None = None
+    ) -> None:
+        """Write by suffix: the depth (.npy .exr .tiff .png …), the mesh (.ply .obj .glb .stl) or the report (.html).
+
+        `max_faces` and `max_error` limit a mesh as in `mesh`. Several numbers of faces are levels of detail, which a .glb
+        can hold.
+        """
         suffix = Path(path).suffix.lower()
+        several = [max_faces] if max_faces is None or isinstance(max_faces, int) else sorted(max_faces, reverse=True)
         if suffix in (".html", ".htm"):
             report.write_report(self, path)
         elif suffix in io.mesh_suffixes():
-            io.write_mesh(path, self.mesh())
+            finest, *coarser = (self.mesh(n, max_error) for n in several)
+            io.write_mesh(path, finest, coarser=coarser)
         elif suffix in io.writable():
             io.write_depth(path, self.depth)
         else:
             known = [".html", *io.mesh_suffixes(), *io.writable()]
             raise io.OutputError(f"path: the suffix of {str(path)!r} is not known; use one of {' '.join(known)}")
 
-    def show(self) -> report.Fragment | None:
-        """Show the maps and the convergence: in windows, or in a notebook as a picture with a few numbers."""
-        return report.show(self)
+    def show(self, image: np.ndarray | None = None) -> report.Fragment | None:
+        """Show the surface: in a notebook with the views of the report, elsewhere as maps in windows.
+
+        `image` is a photograph of the scene, (H, W, 3) or (H, W).
+        """
+        return report.show(self, image)
 
     def _repr_html_(self) -> str:
         return report.html_fragment(self)

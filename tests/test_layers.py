@@ -12,8 +12,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # From the bottom up. A module may import its own layer and those before it. docs/architecture.md draws the same list.
 LAYERS = [
-    "laplacians", "settings", "geometry", "metrics", "graph", "method", "beyond", "baselines", "io", "report", "result",
-    "quotient_graph", "integration", "scenes", "bench", "cli", "campaign", "__main__",
+    "laplacians", "settings", "geometry", "metrics", "graph", "method", "beyond", "baselines", "io", "analysis", "report",
+    "result", "quotient_graph", "integration", "rehearsal", "height", "scenes", "bench", "scale", "cli", "campaign",
+    "__main__",
 ]  # fmt: skip
 
 

@@ -65,7 +65,7 @@ def test_pixels_are_left_out_for_a_counted_reason():
     mask = np.ones(SHAPE, dtype=bool)
     mask[4] = False
     rays = np.tile([0.0, 0.0, 1.0], (*SHAPE, 1))
-    rays[2, 3] = [0, 0, -1]
+    rays[2, 3] = 0
     found = of(normals, mask=mask, camera=RayMap(rays))
     assert found.dropped == {"no_normal": 3, "no_ray": 1, "faces_away": 2}
     assert found.n_pixels == 4 * 7 - 6

@@ -5,7 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import numpy as np
 import pytest
@@ -63,7 +63,7 @@ def commands(page):
             yield words
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/io.md", "docs/sources.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/io.md", "docs/sources.md", "docs/meshes.md"])
 def test_the_commands_run(page, tmp_path, monkeypatch):
     """Every command of a page does what it is there for, on files of the names that it uses."""
     monkeypatch.chdir(tmp_path)
@@ -84,6 +84,40 @@ def test_links_lead_somewhere():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for name in ["LICENSE", "CITATION.cff", "examples", "docs", *re.findall(r"\]\(([^)#:]+)\)", text)]:
         assert (ROOT / name).exists(), name
+
+
+PAGES = sorted(page for page in ROOT.glob("docs/**/*.md") if "_build" not in page.parts)
+
+
+def anchors(page):
+    """The headings of a page, as links name them."""
+    heads = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.M)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).strip().replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_of_a_page_lead_somewhere(page):
+    """Pages, pictures and headings that a page of the documentation names are there, or are made when it is built."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if ":" in link:
+            continue
+        name, _, heading = link.partition("#")
+        target = (page.parent / name).resolve() if name else page
+        made = target.name == "api.md" or (target.parent.name == "notebooks" and target.with_suffix(".py").exists())
+        assert target.exists() or made, f"{page.name}: {link}"
+        if heading and target.exists():
+            assert heading in anchors(target), f"{page.name}: {link}"
+
+
+def test_every_page_can_be_found():
+    """The index leads to each page, by its name or by a pattern."""
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"^([\w/*]+)$", index, re.M))
+    patterns = [name for name in named if "*" in name]
+    for page in PAGES:
+        name = page.relative_to(ROOT / "docs").with_suffix("").as_posix()
+        assert name == "index" or name in named or any(PurePath(name).match(p) for p in patterns), name
 
 
 def test_no_page_installs_from_an_index():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import os
@@ -18,13 +19,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from quotientgraph import integrate, report
+from quotientgraph import QuotientGraph, integrate, report, scenes
+from quotientgraph.cli import main
 from quotientgraph.geometry.camera import Orthographic, Pinhole
 from quotientgraph.geometry.normals import NormalMap
+from quotientgraph.graph.pixels import PixelGraph
+from quotientgraph.io import write_image
 from quotientgraph.report.charts import bar_chart, line_chart
 from quotientgraph.report.color import Scale, brief, color_ramp
+from quotientgraph.report.comparison import angle_to_input, depth_error, prior_as_depth
 from quotientgraph.report.page import report_html
 from quotientgraph.report.pictures import crop_of, stable_labels
+from quotientgraph.report.readings import pack_readings, readings_of
+from quotientgraph.report.regions import doubtful_regions
 from quotientgraph.report.viewer_mesh import grid_mesh, pack
 
 SECTIONS = [
@@ -66,7 +73,7 @@ def made(depth, normals=None, camera=None, labels=None, sheets=None, n_steps=12,
             label_image=lambda image=image: image.astype(np.int32),
             n_components=len(np.unique(image[image >= 0])),
             level=k,
-            pixels=SimpleNamespace(map=source, tail=tail, head=head),
+            pixels=PixelGraph(source, 4, tail, head),
         )
         for k, image in enumerate(labels)
     ]
@@ -312,13 +319,123 @@ def test_packed_positions_are_true_to_16_bits():
     mesh = grid_mesh(result, crop_of(result))
     attributes, text = pack(mesh)
     rows, columns = (int(x) for x in attributes["grid"].split()[:2])
-    data = base64.b64decode(text)
+    data = gzip.decompress(base64.b64decode(text))
     n = rows * columns
     start = -(-n // 8) + (rows - 1) * (columns - 1)
     assert len(data) == start + 9 * n
     low, span = (np.array([float(x) for x in attributes[k].split()]) for k in ("low", "span"))
-    found = low + np.frombuffer(data, "<u2", 3 * n, start).reshape(n, 3) / 65535 * span
+    found = np.stack([planes(data, start + 2 * k * n, n, 2) for k in range(3)], axis=-1)
+    found = low + found / 65535 * span
     assert np.abs(found - mesh.points.reshape(n, 3) * [1, -1, -1]).max() < span.max() / 65535
+
+
+def planes(data, start, n, width):
+    """Numbers of `width` bytes from their differences, as maps.js unpacks them."""
+    change = np.frombuffer(data, np.uint8, n * width, start).reshape(width, n).astype(np.uint64)
+    values = sum(change[b] << np.uint64(8 * (width - 1 - b)) for b in range(width))
+    return np.cumsum(values) % (1 << (8 * width))
+
+
+def test_readings_are_true_to_their_bytes():
+    """Depth to 16 bits, confidence to 8; names of components of every level; numbers of regions; nothing outside."""
+    result = ball(confidence=np.broadcast_to(np.linspace(0, 1, 150), (120, 150)))
+    result.depth[:5] = np.nan
+    regions = doubtful_regions(result)
+    assert [region.mask.any() for region in regions] == [True]
+    about, text = pack_readings(result, (slice(0, 120), slice(0, 150)), readings_of(result), regions)
+    data = gzip.decompress(base64.b64decode(text))
+    n, m, at = about["rows"] * about["columns"], about["components"], 0
+    shape = about["rows"], about["columns"]
+    truth = {"Depth": result.depth, "Confidence": np.where(np.isfinite(result.depth), result.confidence, np.nan)}
+    for one in about["maps"]:
+        codes = planes(data, at, n, one["bytes"]).reshape(shape)
+        at += n * one["bytes"]
+        if one["name"] in truth:
+            value = one["low"] + (codes - 1) / (256 ** one["bytes"] - 2) * (one["high"] - one["low"])
+            known = np.isfinite(result.depth) & (codes > 0)
+            assert known.sum() == np.isfinite(truth[one["name"]]).sum()
+            step = (one["high"] - one["low"]) / (256 ** one["bytes"] - 2)
+            assert np.abs(value - truth[one["name"]])[known].max() <= 0.5001 * step
+    component = planes(data, at, n, 4).reshape(shape)
+    place = planes(data, at + 4 * n, n, 1).reshape(shape)
+    np.testing.assert_array_equal(place > 0, regions[0].mask)
+    at += 5 * n + 3 * m
+    names = planes(data, at, m, 4)
+    for k, labels in enumerate(stable_labels(result.levels)):
+        whole = planes(data, at + 4 * m * (k + 1), m, 4)
+        np.testing.assert_array_equal(names[whole[component - 1]], labels)
+    assert at + 4 * m * (1 + len(about["levels"])) == len(data)
+
+
+def test_large_maps_are_thinned():
+    depth = np.ones((700, 900))
+    about, _ = pack_readings(made(depth), (slice(0, 700), slice(0, 900)), readings_of(made(depth)), [])
+    assert about["step"] == 3
+    assert about["rows"] * about["columns"] <= 120_000 * 1.01
+
+
+def test_normals_of_the_result_agree_where_the_surface_is_smooth():
+    """On a ball in front of a wall: within a degree or two, on both sides of the break, and nothing is lost there."""
+    result = ball(240, 300)
+    angle = angle_to_input(result)
+    assert np.isfinite(angle).mean() > 0.99
+    assert np.nanmedian(angle) < 0.05
+    assert np.nanpercentile(angle, 95) < 2
+    tilted = made(np.ones((20, 20)), np.broadcast_to([0.0, np.sin(0.1), np.cos(0.1)], (20, 20, 3)))
+    np.testing.assert_allclose(angle_to_input(tilted), np.degrees(0.1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("reading", ["scaled", "affine", "disparity", "affine disparity"])
+def test_a_prior_is_shown_in_the_units_of_the_result(reading):
+    result = ball()
+    prior = {
+        "scaled": 7 * result.depth,
+        "affine": 2 * result.depth + 3,
+        "disparity": 5 / result.depth,
+        "affine disparity": 0.2 + 1 / result.depth,
+    }[reading]
+    prior[40:50, 40:50] *= 1.5  # what the result changed stays visible
+    found = prior_as_depth(result, prior)
+    off = np.abs(found / result.depth - 1)
+    off[40:50, 40:50] = 0
+    assert np.median(off) < 1e-9
+    assert off.max() < 1e-6
+    assert np.abs(found / result.depth - 1)[41:49, 41:49].min() > 0.05
+
+
+def test_error_is_shown_where_truth_is_known():
+    result = ball()
+    truth = 3 * result.depth
+    truth[:, :20] *= 1.1
+    error = depth_error(result, truth)
+    np.testing.assert_allclose(error[:, 30:], 0, atol=1e-12)
+    np.testing.assert_allclose(error[:, :20], 1 - 1 / 1.1)
+    text = report_html(result, title="t", truth=truth, prior=truth)
+    for name in ("error", "prior", "angle", "result-normals"):
+        assert f'id="picture-{name}"' in text
+    plain = report_html(result, title="t")
+    assert "picture-error" not in plain
+    assert "picture-prior" not in plain
+    with pytest.raises(ValueError, match=r"truth: expected the shape of the normals, \(120, 150\), got \(3, 4\)"):
+        report_html(result, title="t", truth=np.ones((3, 4)))
+
+
+def test_regions_and_alternatives_are_listed():
+    """Connected regions of low confidence by size, specks left out; alternatives of a result come first."""
+    confidence = np.full((120, 150), 0.9)
+    confidence[10:30, 10:30] = 0.1
+    confidence[60:100, 60:100] = 0.3
+    confidence[110, 110] = 0.0
+    result = ball(confidence=confidence)
+    assert [int(region.mask.sum()) for region in doubtful_regions(result)] == [1600, 400]
+    mask = np.zeros((120, 150), dtype=bool)
+    mask[:5] = True
+    result.alternatives = [SimpleNamespace(mask=mask, text="the wall <further> away")]
+    text = report_html(result, title="t")
+    listed = re.findall(r'data-region="\d+"[^>]*>([^<]*)<', text)
+    assert listed[0].startswith("the wall &lt;further&gt; away (4.2 % of")
+    assert [words[:5] for words in listed[1:]] == ["8.9 %", "2.2 %"]
+    assert "No region of low confidence" in report_html(ball(), title="t")
 
 
 # ---- the page ---------------------------------------------------------------------------------------------
@@ -438,18 +555,18 @@ def test_a_photograph_is_shown_and_checked():
         report_html(result, title="t", image=np.zeros((6, 7, 3), np.int64))
 
 
-def test_size_of_a_600_by_500_report(tmp_path):
-    """Under 6 MB for a smooth map and for the worst: random normals, one component a pixel, six levels."""
-    smooth = report.write_report(ball(500, 600), tmp_path / "smooth.html").stat().st_size
+def test_a_megapixel_takes_less_than_two_megabytes(tmp_path):
+    """A smooth map with everything in it, and the worst of 600 × 500: random normals, one component a pixel, six levels."""
+    result = ball(1000, 1000, confidence=np.full((1000, 1000), 0.5))
+    known = {"truth": result.depth * 1.01, "prior": 2 * result.depth, "image": np.zeros((1000, 1000, 3), np.uint8)}
+    assert report.write_report(result, tmp_path / "smooth.html", **known).stat().st_size < 2e6
     rng = np.random.default_rng(0)
     depth = rng.uniform(10, 20, (500, 600))
     normals = rng.normal(size=(500, 600, 3)) * [1, 1, 0.1] + [0, 0, 3]
     labels = [np.arange(depth.size).reshape(depth.shape) // k for k in (1, 2, 3, 4, 5, 6)]
     noisy = made(depth, normals, labels=labels, discontinuity=depth, confidence=rng.uniform(size=depth.shape))
     image = rng.integers(0, 255, (500, 600, 3), dtype=np.uint8)
-    rough = report.write_report(noisy, tmp_path / "noisy.html", image=image).stat().st_size
-    assert smooth < 3e6
-    assert rough < 6e6
+    assert report.write_report(noisy, tmp_path / "noisy.html", image=image).stat().st_size < 4e6
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
@@ -508,6 +625,20 @@ def test_real_reconstructions(tmp_path):
     assert "<img" in report.html_fragment(result)
 
 
+def test_the_command_line_gives_the_report_all_it_knows(tmp_path, capsys):
+    """The true depth that lies beside the normals, and the prior that was given."""
+    scene = scenes.make("stairs", shape=(48, 60))
+    write_image(tmp_path / "normal_map.png", np.rint((scene.normals * [1, -1, -1] + 1) * 32767.5).astype(np.uint16))
+    np.savetxt(tmp_path / "K.txt", scene.camera.matrix)
+    np.savez(tmp_path / "depth_gt.npz", depth_gt=scene.depth)
+    np.save(tmp_path / "coarse.npy", 2 * scene.depth)
+    words = ["integrate", tmp_path, "--frame", "opengl", "--depth-prior", tmp_path / "coarse.npy"]
+    words += ["--report", "--mesh", "none", "-o", tmp_path / "out"]
+    assert main([str(word) for word in words]) == 0, capsys.readouterr().err
+    page = Page((tmp_path / "out" / "report.html").read_text(encoding="utf-8"))
+    assert {"picture-error", "picture-prior", "picture-angle", "picture-confidence"} <= set(page.ids)
+
+
 # ---- notebooks and figures --------------------------------------------------------------------------------
 
 
@@ -527,6 +658,24 @@ def test_show_without_a_display_returns_a_fragment(monkeypatch):
     assert isinstance(shown, report.Fragment)
     assert shown._repr_html_() == shown
     assert "look &lt;here&gt;" in shown
+
+
+def test_show_in_a_notebook_returns_the_views(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ipykernel", SimpleNamespace())
+    shown = report.show(made(np.ones((5, 5)), warnings=["look <here>"]))
+    assert shown.startswith("<iframe srcdoc=")
+    assert "&lt;script&gt;" in shown
+    assert "<script" not in shown
+    assert "look &lt;here&gt;" in shown
+
+
+def test_graphs_have_a_picture_in_notebooks():
+    normals = np.full((40, 60, 3), [0.3, 0.0, 1.0])
+    normals[:, 30:] = [-0.5, 0.2, 1]
+    text = QuotientGraph.from_normals(normals)._repr_html_()
+    assert "<script" not in text
+    assert "data:image/png" in text
+    assert re.search(r"Components</div><div>2<", text)
 
 
 @pytest.mark.parametrize("name", ["one pixel", "flat", "huge range", "no history", "no residual", "zero energy"])
@@ -659,13 +808,13 @@ class Browser:
     def frames(self):
         self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))")
 
-    def canvas(self):
-        """Pixels of the 3-D view inside its focus ring and above its controls, (h, w, 3) uint8."""
+    def canvas(self, name="view"):
+        """Pixels of the 3-D view or of the map inside its focus ring and above its controls, (h, w, 3) uint8."""
         import imagecodecs
 
         self.frames()
         x, y, w, h = self.run(
-            "(() => { const r = document.getElementById('view').getBoundingClientRect();"
+            f"(() => {{ const r = document.getElementById('{name}').getBoundingClientRect();"
             " return [r.x + scrollX, r.y + scrollY, r.width, r.height] })()"
         )
         clip = {"x": x + 8, "y": y + 8, "width": w - 16, "height": h - 78, "scale": 1}
@@ -724,6 +873,190 @@ def ball_report(tmp_path_factory):
 
 
 DRAWN = "document.getElementById('stage').dataset.drawn === 'yes'"
+READY = "document.getElementById('map').dataset.ready === 'yes'"
+READING = "document.getElementById('reading').textContent"
+
+
+@pytest.fixture(scope="module")
+def full_report(tmp_path_factory):
+    """The ball with everything that a report can show: two levels, doubts on the right, true depth, a prior."""
+    result = ball(confidence=np.where(np.indices((120, 150))[1] >= 120, 0.2, 0.9))
+    truth = result.depth.copy()
+    truth[:30] *= 1.2
+    known = {"truth": truth, "prior": 4 * np.roll(result.depth, 20, axis=0)}
+    return report.write_report(result, tmp_path_factory.mktemp("full") / "full.html", **known)
+
+
+def open_views(browser, path, *size, **more):
+    browser.visit(path, *size, **more)
+    browser.wait(DRAWN)
+    browser.wait(READY)
+    browser.run("document.getElementById('stage').scrollIntoView({block: 'center'})")
+
+
+def on_map(browser, u, v, width=150, height=120):
+    """Where the centre of a pixel of the image lies in the window."""
+    return browser.run(
+        "(() => { const m = document.getElementById('map'), r = m.getBoundingClientRect();"
+        f" const s = Math.min(r.width / {width}, r.height / {height});"
+        f" return [r.x + r.width / 2 + s * ({u} + 0.5 - {width} / 2),"
+        f" r.y + r.height / 2 + s * ({v} + 0.5 - {height} / 2)] }})()"
+    )
+
+
+def color_on_map(browser, u, v):
+    """The colour that the map has at a pixel of the image, [r, g, b]."""
+    return browser.run(
+        "(() => { const m = document.getElementById('map');"
+        f" const at = [{u} + 0.5, {v} + 0.5].map((x, k) => Math.floor(x * (k ? m.height / 120 : m.width / 150)));"
+        " const c = document.createElement('canvas'), pen = c.getContext('2d', {willReadFrequently: true});"
+        " [c.width, c.height] = [m.width, m.height]; pen.drawImage(m, 0, 0);"
+        " return [...pen.getImageData(...at, 1, 1).data].slice(0, 3) })()"
+    )
+
+
+def choose(browser, element, value, event="input"):
+    browser.run(
+        f"(() => {{ const e = document.getElementById('{element}'); e.value = {value!r};"
+        f" e.dispatchEvent(new Event('{event}')) }})()"
+    )
+
+
+@needs_chromium
+def test_values_are_read_under_the_pointer(browser, full_report):
+    """On the ball, on the wall, in the doubtful part; and the same place is marked on the surface."""
+    result = ball()
+    open_views(browser, full_report)
+    for u, v, sure in ((75, 60, "0.9"), (5, 5, "0.9"), (140, 100, "0.2")):
+        browser.mouse("mouseMoved", *on_map(browser, u, v))
+        text = browser.run(READING)
+        found = dict(re.findall(r"(Column|row|Depth|Confidence|Error|Component of Q0|Residual) ([\d.]+)", text))
+        assert (found["Column"], found["row"], found["Confidence"]) == (str(u), str(v), sure)
+        assert float(found["Depth"]) == pytest.approx(result.depth[v, u], rel=1e-3)
+        assert int(found["Component of Q0"]) == result.levels[0].label_image()[v, u]
+        assert (float(found["Error"]) > 10) == (v < 30)
+        assert not browser.run("document.getElementById('pin').hidden")
+    browser.mouse("mouseMoved", 3, 3)
+    assert browser.run("document.getElementById('pin').hidden")
+    assert "Point at either view" in browser.run(READING)
+    assert browser.complaints() == []
+
+
+@needs_chromium
+def test_pointing_at_the_surface_reads_the_same_values(browser, full_report):
+    """Where the pin of a place on the map lies, the surface gives the values of that place."""
+    open_views(browser, full_report)
+    browser.mouse("mouseMoved", *on_map(browser, 75, 60))
+    x, y = browser.run(
+        "(() => { const r = document.getElementById('pin').getBoundingClientRect();"
+        " return [r.x + r.width / 2, r.y + r.height / 2] })()"
+    )
+    browser.mouse("mouseMoved", x, y)
+    browser.frames()
+    found = re.match(r"Column (\d+)\s+row (\d+)\s+Depth ([\d.]+)", browser.run(READING))
+    assert abs(int(found[1]) - 75) <= 2
+    assert abs(int(found[2]) - 60) <= 2
+    assert float(found[3]) == pytest.approx(ball().depth[60, 75], rel=0.01)
+
+
+@needs_chromium
+def test_keys_move_the_place_that_is_read(browser, full_report):
+    open_views(browser, full_report)
+    browser.run("document.getElementById('map').focus()")
+    for key, wanted in (("ArrowRight", "Column 76 row 60"), ("ArrowUp", "Column 76 row 59")):
+        browser.call("Input.dispatchKeyEvent", type="keyDown", key=key)
+        assert browser.run(READING).startswith(wanted)
+    browser.call("Input.dispatchKeyEvent", type="keyDown", key="Escape")
+    assert "Point at either view" in browser.run(READING)
+
+
+@needs_chromium
+def test_a_tap_reads_on_a_phone(browser, full_report):
+    open_views(browser, full_report, 390, 844)
+    browser.run("document.getElementById('map').scrollIntoView({block: 'center'})")
+    x, y = on_map(browser, 40, 80)
+    browser.call("Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": x, "y": y}])
+    browser.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+    assert browser.run(READING).startswith("Column 40 row 80")
+    assert browser.run("document.documentElement.scrollWidth") == 390
+
+
+@needs_chromium
+def test_the_slider_merges_components_in_both_views(browser, full_report):
+    """At Q0 the ball has bands of many colours, at Q1 it has one; the text counts them."""
+    open_views(browser, full_report)
+    choose(browser, "level", "0")
+    assert browser.run("document.querySelector('input[name=mode]:checked + span').textContent") == "Components"
+    bands = {tuple(color_on_map(browser, 75, v)) for v in range(30, 90, 4)}
+    before = browser.canvas()
+    choose(browser, "level", "1")
+    assert browser.run("document.getElementById('level-name').textContent") == "Q1: 2 components"
+    assert len(bands) >= 6
+    assert len({tuple(color_on_map(browser, 75, v)) for v in range(30, 90, 4)}) == 1
+    assert color_on_map(browser, 75, 60) != color_on_map(browser, 2, 60)
+    assert changed(before, browser.canvas()) > 0.02
+    assert browser.complaints() == []
+
+
+@needs_chromium
+def test_before_and_after(browser, full_report):
+    """Left of the border the prior, right of it the result; the border moves with its slider and under the pointer."""
+    open_views(browser, full_report)
+    browser.run("document.querySelectorAll('input[name=mode]')[2].click()")
+    result = color_on_map(browser, 75, 16)  # wall in the result, ball in the prior, which lies lower
+    ball_color = color_on_map(browser, 75, 60)
+    assert result != ball_color
+    pair = browser.run("[...document.getElementById('wipe-pair').options].map((o) => o.value)")
+    assert pair == ["", "picture-normals picture-result-normals", "picture-prior picture-depth"]
+    choose(browser, "wipe-pair", pair[2], "change")
+    choose(browser, "wipe", "100")
+    before = color_on_map(browser, 75, 105)
+    choose(browser, "wipe", "0")
+    after = color_on_map(browser, 75, 105)
+    assert np.abs(np.subtract(before, after)).max() > 40
+    choose(browser, "wipe", "60")
+    assert color_on_map(browser, 75, 105) == before
+    assert color_on_map(browser, 75, 16) != after
+    x, y = on_map(browser, 30, 60)
+    browser.mouse("mousePressed", x, y, button="left", buttons=1, clickCount=1)
+    browser.mouse("mouseReleased", x, y, button="left", clickCount=1)
+    assert float(browser.run("document.getElementById('wipe').value")) == pytest.approx(20, abs=2)
+    assert color_on_map(browser, 75, 105) == after
+    browser.run("document.querySelectorAll('input[name=mode]')[0].click()")
+    assert browser.run("document.getElementById('wipe').disabled")
+    assert browser.complaints() == []
+
+
+@needs_chromium
+def test_a_click_shows_a_doubtful_region(browser, full_report):
+    """All else turns grey, in both views; a second click brings the colours back."""
+    open_views(browser, full_report)
+    browser.run("document.querySelectorAll('input[name=mode]')[2].click()")
+    inside, outside, before = color_on_map(browser, 140, 60), color_on_map(browser, 75, 60), browser.canvas()
+    browser.run("document.querySelector('[data-region]').click()")
+    assert browser.run("document.querySelector('[data-region]').getAttribute('aria-pressed')") == "true"
+    assert color_on_map(browser, 140, 60) == inside
+    assert np.ptp(color_on_map(browser, 75, 60)) < 0.6 * np.ptp(outside)
+    assert changed(before, browser.canvas()) > 0.05
+    browser.run("document.querySelector('[data-region]').click()")
+    assert color_on_map(browser, 75, 60) == outside
+    assert changed(before, browser.canvas()) < 0.001
+
+
+@needs_chromium
+def test_a_notebook_shows_the_same_views(browser, tmp_path):
+    """The fragment is complete: in a page that knows nothing of it, the views draw, and values can be read."""
+    page = tmp_path / "notebook.html"
+    page.write_text(f"<!doctype html><meta charset=utf-8><p>cell</p>{report.frame_fragment(ball())}", encoding="utf-8")
+    assert page.stat().st_size < 1e6
+    browser.visit(page)
+    inner = "document.querySelector('iframe').contentDocument"
+    browser.wait(f"{inner}.getElementById('stage')?.dataset.drawn === 'yes'")
+    browser.wait(f"{inner}.getElementById('map').dataset.ready === 'yes'")
+    browser.run(f"{inner}.getElementById('map').focus()")
+    browser.call("Input.dispatchKeyEvent", type="keyDown", key="ArrowLeft")
+    assert browser.run(f"{inner}.getElementById('reading').textContent").startswith("Column 74 row 60")
+    assert browser.complaints() == []
 
 
 @needs_chromium
@@ -780,14 +1113,17 @@ def test_keys_wheel_and_double_click(browser, ball_report):
 def test_each_colouring_looks_different(browser, ball_report):
     browser.visit(ball_report)
     browser.wait(DRAWN)
-    seen = []
-    for k in range(browser.run("document.querySelectorAll('input[name=mode]').length")):
+    names = browser.run("[...document.querySelectorAll('input[name=mode] + span')].map((s) => s.textContent)")
+    assert names == ["Shaded", "Normals", "Depth", "Discontinuity", "Components", "Angle", "Image"]
+    seen, flat = [], []
+    for k in range(len(names)):
         browser.run(f"document.querySelectorAll('input[name=mode]')[{k}].click()")
         seen.append(browser.canvas())
-    assert len(seen) == 5
-    for a in range(5):
+        flat.append(browser.canvas("map"))
+    for a in range(len(names)):
         for b in range(a):
-            assert changed(seen[a], seen[b]) > 0.05
+            assert changed(seen[a], seen[b]) > 0.05, (names[a], names[b])
+            assert changed(flat[a], flat[b]) > 0.05, (names[a], names[b])
     assert browser.complaints() == []
 
 
@@ -826,6 +1162,7 @@ def test_charts_give_readings_and_pictures_open(browser, ball_report):
 def test_odd_results_open_without_complaint(browser, tmp_path, name):
     browser.visit(report.write_report(ODD[name](), tmp_path / "odd.html"))
     browser.wait(DRAWN)
+    browser.wait(READY)
     assert browser.canvas().reshape(-1, 3).std(axis=0).max() > 1
     assert browser.complaints() == []
 

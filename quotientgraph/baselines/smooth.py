@@ -11,6 +11,7 @@ from laplacians.checked import solve_checked
 
 from ..graph.quotient import Quotient
 from ..method.outcome import Outcome, Step
+from ..method.torus import project
 from .grazing import believable
 from .outcome import needs_pixels, outcome
 
@@ -53,16 +54,17 @@ def poisson(graph: Quotient, *, solver: Any = "auto", progress: Any = None) -> O
     return outcome(graph, solution.x, [step], seconds, solution.converged, not solution.converged)
 
 
-def fft(graph: Quotient, *, boundary: str = "mirror", progress: Any = None) -> Outcome:
+def fft(graph: Quotient, *, boundary: str | None = None, progress: Any = None) -> Outcome:
     """Integrate by Frankot and Chellappa's projection of the gradient field onto integrable ones, by Fourier transform.
 
     Parameters
     ----------
     graph : Quotient
         Outside its valid pixels the gradient is taken to be zero.
-    boundary : "mirror" or "periodic"
+    boundary : "mirror" or "periodic", optional
         With "mirror" the image is continued by its mirror images, so that opposite borders need not agree. "periodic" is
-        the original method, a quarter of the work.
+        the original method, a quarter of the work. By default periodic in the directions in which the image wraps, and
+        mirrored in the others.
     progress : callable, optional
         Is given the one `Step`.
 
@@ -70,29 +72,38 @@ def fft(graph: Quotient, *, boundary: str = "mirror", progress: Any = None) -> O
     -------
     Outcome
     """
-    from scipy import fft as ft
-
-    if boundary not in ("mirror", "periodic"):
+    if boundary not in (None, "mirror", "periodic"):
         raise ValueError(f'boundary={boundary!r} is not known; use "mirror" or "periodic"')
     began = laplacians.working_clock()
     p, q = gradients(graph)
-    height, width = p.shape
-    if boundary == "mirror":
-        p, q = np.hstack([p, -p[:, ::-1]]), np.hstack([q, q[:, ::-1]])
-        p, q = np.vstack([p, p[::-1]]), np.vstack([q, -q[::-1]])
-    wx = 2j * np.pi * ft.rfftfreq(p.shape[1])[None, :]
-    wy = 2j * np.pi * ft.fftfreq(p.shape[0])[:, None]
-    norm = (wx * wx + wy * wy).real
-    norm[0, 0] = -1.0
-    spectrum = (wx * ft.rfft2(p) + wy * ft.rfft2(q)) / norm
-    spectrum[0, 0] = 0.0
-    phi = ft.irfft2(spectrum, p.shape)[:height, :width].ravel()[graph.pixels.map.position]
+    wrap = graph.pixels.map.wrap
+    periodic = (wrap.x, wrap.y) if boundary is None else (boundary == "periodic",) * 2
+    phi = surface_of(p, q, *periodic).ravel()[graph.pixels.map.position]
     seconds = laplacians.working_clock() - began
     energy = 2 * float(np.sum(np.square(graph.residual(phi, np.arange(graph.pixels.n_edges)))))
     step = Step(1, 0, graph.n_components, energy, 1, seconds)
     if callable(progress):
         progress(step)
     return outcome(graph, phi, [step], seconds, True, 0)
+
+
+def surface_of(p: np.ndarray, q: np.ndarray, around_x: bool = False, around_y: bool = False) -> np.ndarray:
+    """(H, W) the surface whose derivatives by u and v are nearest to (p, q), by Fourier transform, of mean 0.
+
+    It is periodic in the directions that go around. In the others the image is continued by its mirror image.
+
+    Examples
+    --------
+    >>> v, u = np.mgrid[:16, :16]
+    >>> surface_of(0.5 * np.ones((16, 16)), np.zeros((16, 16)))[0, 3:6].round(1).tolist()
+    [-2.2, -1.8, -1.3]
+    """
+    height, width = p.shape
+    if not around_x:
+        p, q = np.hstack([p, -p[:, ::-1]]), np.hstack([q, q[:, ::-1]])
+    if not around_y:
+        p, q = np.vstack([p, p[::-1]]), np.vstack([q, -q[::-1]])
+    return project(p, q)[:height, :width]
 
 
 def gradients(graph: Quotient) -> tuple[np.ndarray, np.ndarray]:
@@ -103,16 +114,17 @@ def gradients(graph: Quotient) -> tuple[np.ndarray, np.ndarray]:
     """
     m, facing = graph.pixels.map, graph.pixels.map.facing
     if m.camera.central:
-        x, y = (np.asarray(slope) for slope in m.camera.slopes(m.shape))
+        rays = m.camera.coordinates(m.shape)
         out = []
         for axis in (1, 0):
             if m.shape[axis] < 2:
                 out.append(np.zeros(m.n_pixels))
                 continue
-            dx, dy = (np.gradient(slope, axis=axis).ravel()[m.position] for slope in (x, y))
-            out.append(m.normals[:, 0] * dx + m.normals[:, 1] * dy)
+            parts = [rays[0], rays[1], rays[2]] if m.camera.spherical else [rays[0], rays[1]]
+            changes = (np.gradient(part, axis=axis).ravel()[m.position] for part in parts)
+            out.append(np.sum([m.normals[:, k] * change for k, change in enumerate(changes)], axis=0))
     else:
         out = [m.normals[:, 0], m.normals[:, 1]]
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        p, q = (m.image(believable(-rise / facing, m.camera), 0.0) for rise in out)
+        p, q = (m.image(believable(-rise / facing, m.camera) - s, 0.0) for rise, s in zip(out, m.slope, strict=True))
     return p, q

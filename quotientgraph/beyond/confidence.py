@@ -10,6 +10,7 @@ import laplacians
 from laplacians import Direct, LaplacianSystem, Pattern
 
 from ..graph.quotient import Quotient
+from ..method.cutedges import Borders
 from .contacts import gaps, support
 
 # How many contacts a component hangs on when its confidence is ½.
@@ -18,7 +19,7 @@ _N_PROBES = 12
 _MOST_FACTORISED = 200_000  # components; beyond that each probe is solved by itself
 
 
-def confidence(graph: Quotient, potential: np.ndarray) -> np.ndarray:
+def confidence(graph: Quotient, potential: np.ndarray, borders: Borders | None = None) -> np.ndarray:
     """Rate how firmly each component is held in its place.
 
     Each edge between two components is a spring as strong as its `support`, times the mean support of its border, because
@@ -31,26 +32,45 @@ def confidence(graph: Quotient, potential: np.ndarray) -> np.ndarray:
     ----------
     graph : Quotient
     potential : (n_pixels,) float64
+    borders : Borders, optional
+        Those of the graph, if they are known; the order in which they are eliminated may then be known as well.
 
     Returns
     -------
     (n_components,) float64
         0 … 1; ½ where a component hangs on the rest by as much as ten edges that fit.
     """
-    n = graph.n_components
     if not len(graph.cut):
+        return np.ones(graph.n_components)
+    borders = borders or Borders.from_graph(graph)
+    held = np.add.reduceat(support(gaps(graph, potential, borders.number)), borders.start[:-1])
+    return confidence_by_springs(borders.pattern, held, np.diff(borders.start), np.bincount(graph.labels))
+
+
+def confidence_by_springs(pattern: Pattern, held: np.ndarray, n_edges: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """What `confidence` returns, from sums over borders.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        Pairs of adjacent components.
+    held, n_edges : (n_pairs,)
+        Sum of the support of each border's edges, and their number.
+    size : (n_components,)
+        Pixels of each component.
+    """
+    n = pattern.n
+    if not pattern.n_pairs:
         return np.ones(n)
-    pattern, order, start = Pattern.from_edges(n, graph.tail, graph.head)
-    held = np.add.reduceat(support(gaps(graph, potential))[order], start[:-1])
-    strength = np.maximum(held**2 / np.diff(start), 1e-6)
+    strength = np.maximum(held**2 / n_edges, 1e-6)
     system = LaplacianSystem(pattern, strength, np.zeros_like(strength))
     solve = Direct().factor(system).solve if n <= _MOST_FACTORISED else None
-    size, piece = np.bincount(graph.labels), pattern.pieces
-    random, variance = np.random.default_rng(0), np.zeros(n)
+    piece = pattern.pieces
+    random, variance, whole = np.random.default_rng(0), np.zeros(n), np.bincount(piece, size)
     for _ in range(_N_PROBES):
         pull = random.choice([-1.0, 1.0], len(strength)) * np.sqrt(strength)
         probe = replace(system, flow=pull)
         x = laplacians.get("auto").solve(probe).x if solve is None else solve(probe.rhs)
-        x = x - (np.bincount(piece, size * x) / np.bincount(piece, size))[piece]
+        x = x - (np.bincount(piece, size * x) / whole)[piece]
         variance += x**2 / _N_PROBES
     return 1 / (1 + _FEW * variance)

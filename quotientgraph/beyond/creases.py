@@ -54,12 +54,25 @@ def refine_creases(scales: Scales, converged: bool) -> bool:
     """
     if not len(scales.cut.number):
         return converged
-    creased = with_creases(scales.graph, scales.cut.to(np))
-    if np.mean(creased.slack[1] > creased.slack[0]) < _CHOSEN.worthwhile:
+    cut = scales.cut.to(np)
+    if np.mean(_between_large(scales.graph, cut)) < _CHOSEN.worthwhile:  # no other edge can have slack
+        return converged
+    creased = with_creases(scales.graph, cut)
+    return descend_creased(scales, creased.to(scales.xp), float(creased_edges(creased).mean()), converged)
+
+
+def descend_creased(scales: Scales, creased: CutEdges, share: float, converged: bool) -> bool:
+    """Make the iterations of `refine_creases` with the cut edges from `with_creases`, a `share` of which are creases."""
+    if share < _CHOSEN.worthwhile:
         return converged
     steps = int(np.clip(_CHOSEN.step_budget // scales.graph.n_components, _CHOSEN.fewest_steps, _CHOSEN.most_steps))
     limit = min(scales.iteration + steps, scales.settings.max_iterations)
-    return scales.descend(creased.to(scales.xp), limit, _CHOSEN.shorten) or converged
+    return scales.descend(creased, limit, _CHOSEN.shorten) or converged
+
+
+def creased_edges(cut: CutEdges) -> np.ndarray:
+    """(n_cut,) bool: the cut edges that have some slack."""
+    return cut.slack[1] > cut.slack[0]
 
 
 def with_creases(graph: Quotient, cut: CutEdges) -> CutEdges:
@@ -75,22 +88,52 @@ def with_creases(graph: Quotient, cut: CutEdges) -> CutEdges:
     -------
     CutEdges
     """
-    pixels, number = graph.pixels, to_host(cut.number)
-    room = residual_range(graph, cut)
-    normals = pixels.map.normals
+    number, size = to_host(cut.number), np.bincount(graph.labels)
+    room, angle = residual_range(graph, cut), edge_angles(graph, number)
+    smaller = np.minimum(size[cut.pattern.tail], size[cut.pattern.head])[cut.pair]
+    return placed_creases(cut, room, angle, smaller, graph.pixels.focal_at(number))
+
+
+def edge_angles(graph: Quotient, number: np.ndarray) -> np.ndarray:
+    """(n,) degrees between the two normals of the given edges of G0."""
+    pixels, normals = graph.pixels, graph.pixels.map.normals
     chord = np.linalg.norm(normals[pixels.tail[number]] - normals[pixels.head[number]], axis=1)
-    angle = np.degrees(2 * np.arcsin(np.minimum(chord / 2, 1)))
-    size = np.bincount(graph.labels)
-    smaller = np.minimum(size[graph.labels[pixels.tail[number]]], size[graph.labels[pixels.head[number]]])
+    return np.degrees(2 * np.arcsin(np.minimum(chord / 2, 1)))
+
+
+def placed_creases(
+    cut: CutEdges, room: np.ndarray, angle: np.ndarray, smaller: np.ndarray, focal: np.ndarray
+) -> CutEdges:
+    """What `with_creases` returns, from what it takes from the graph.
+
+    Parameters
+    ----------
+    cut : CutEdges
+        Whole borders.
+    room : (2, n_cut) float64
+        See `residual_range`.
+    angle : (n_cut,) float64
+        Degrees between the two normals.
+    smaller : (n_cut,) integers
+        Pixels of the smaller of the two components.
+    focal : (n_cut,) float64
+        Pixels per unit of the potential.
+    """
     flat = (smaller >= _CHOSEN.least) & (angle > CURVED)
     slack = room * np.where(flat, np.clip((angle - CURVED) / (CREASED - CURVED), 0, 1), 0.0)
-    border, low, high = _agreed(cut, room, flat, _CHOSEN.tolerance / pixels.focal_at(number))
+    border, low, high = _agreed(cut, room, flat, _CHOSEN.tolerance / focal)
     edges = np.flatnonzero(border >= 0)
     half = 0.5 * (high - low)[border[edges]]
     residual = cut.residual.copy()
     residual[edges] = -0.5 * (low + high)[border[edges]]
     slack[:, edges] = -half, half
     return replace(cut, residual=residual, residual_back=residual, slack=slack)
+
+
+def _between_large(graph: Quotient, cut: CutEdges) -> np.ndarray:
+    """(n_cut,) bool: whether both components of each cut edge are large enough to have a plane."""
+    large = np.bincount(graph.labels) >= _CHOSEN.least
+    return np.repeat(large[cut.pattern.tail] & large[cut.pattern.head], np.diff(cut.start))
 
 
 def residual_range(graph: Quotient, cut: CutEdges) -> np.ndarray:

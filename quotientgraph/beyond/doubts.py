@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class _Constants:
+class Constants:
     """Chosen on the random scenes of the split "tune"; docs/accuracy.md has the calibration."""
 
     low: float = 0.05  # below it 98 % of the pixels were off by more than 2 % on tune, 81 % on test
@@ -24,7 +24,7 @@ class _Constants:
     most: int = 100_000  # components up to which confidence costs little against the optimisation itself
 
 
-_CHOSEN = _Constants()
+CHOSEN = Constants()
 
 
 def judged(outcome: Outcome) -> Outcome:
@@ -33,13 +33,15 @@ def judged(outcome: Outcome) -> Outcome:
     An outcome whose certainty is known, or that has too many components for a cheap judgement, is returned as it is.
     """
     first = outcome.levels[0]
-    if outcome.certainty is not None or first.n_components > _CHOSEN.most:
+    if outcome.certainty is not None or first.n_components > CHOSEN.most:
         return outcome
-    sure = confidence(first, outcome.potential)
+    sure = confidence(first, outcome.potential, outcome.borders)
     text = doubt(first, sure)
     if text:
         logger.warning(text)
-    return replace(outcome, certainty=sure[first.labels], warnings=[*outcome.warnings, *([text] if text else [])])
+    return replace(
+        outcome, borders=None, certainty=sure[first.labels], warnings=[*outcome.warnings, *([text] if text else [])]
+    )
 
 
 def doubt(graph: Quotient, sure: np.ndarray) -> str | None:
@@ -56,9 +58,9 @@ def doubt(graph: Quotient, sure: np.ndarray) -> str | None:
     str or None
     """
     pixels = graph.pixels
-    low = sure[graph.labels] < _CHOSEN.low
+    low = sure[graph.labels] < CHOSEN.low
     share = float(low.mean())
-    if share < _CHOSEN.notable:
+    if share < CHOSEN.notable:
         return None
     inside = low[pixels.tail] & low[pixels.head]
     region = connected_components(pixels.n_pixels, pixels.tail[inside], pixels.head[inside])

@@ -57,8 +57,8 @@ class CutIntervals:
         angle = np.degrees(2 * np.arcsin(np.minimum(chord / 2, 1)))
         room = (interval(pixels.map, tail, head) - middle) * np.clip((angle - CURVED) / (CREASED - CURVED), 0, 1)
         at = middle - (potential[tail] - potential[head])
-        steps = np.abs(pixels.map.position[head] - pixels.map.position[tail])
-        straight = (steps == 1) | (steps == pixels.map.shape[1])
+        down, right = pixels.steps(number)
+        straight = (down == 0) | (right == 0)
         return cls(
             number,
             graph.labels[tail],

@@ -19,7 +19,7 @@ def main() -> int:
         "--only", action="append", metavar="NAME", choices=list(ATTACKS), help="one attack; may be repeated"
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="for other random cases (0)")
-    parser.add_argument("--minutes", type=float, default=10.0, metavar="M", help="at most, for each attack (10)")
+    parser.add_argument("--minutes", type=float, default=15.0, metavar="M", help="at most, for each attack (15)")
     parser.add_argument("--show", type=int, default=5, metavar="N", help="failures to show of each attack (5)")
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON")
     args = parser.parse_args()

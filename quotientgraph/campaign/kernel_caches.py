@@ -27,8 +27,9 @@ print(hashlib.sha256(result.depth.tobytes()).hexdigest())
 """
 
 
-def _start(cache: Path, limit: int = 0) -> subprocess.Popen:
-    env = {**os.environ, "NUMBA_CACHE_DIR": str(cache), "NUMBA_NUM_THREADS": "1"}
+def _start(cache: Path, limit: int = 0, n_threads: int = 1) -> subprocess.Popen:
+    """A process that integrates; with two threads it compiles in a second process of its own as well."""
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(cache), "NUMBA_NUM_THREADS": str(n_threads)}
     command = [sys.executable, "-P", "-c", _ONE, str(limit)]
     return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -42,7 +43,7 @@ def _verdict(process: subprocess.Popen, known: str) -> str | None:
 
 def _damage(cache: Path, random: np.random.Generator) -> str:
     """Damage one file of a cache; returns what was done."""
-    files = sorted(path for path in cache.rglob("*") if path.is_file())
+    files = sorted(path for path in cache.rglob("*.kernel") if path.stat().st_size)
     path = files[random.integers(len(files))]
     data = bytearray(path.read_bytes())
     kind = random.integers(0, 5)
@@ -75,7 +76,8 @@ def cases(report: Any, count: int, seed: int) -> None:
             shutil.rmtree(folder / "bad", ignore_errors=True)
             shutil.copytree(folder / "good", folder / "bad")
             report.begin(f"case {case}: {_damage(folder / 'bad', random)}")
-            report.end(_verdict(_start(folder / "bad"), known) or _verdict(_start(folder / "bad"), known))
+            tries = (_verdict(_start(folder / "bad", n_threads=1 + case % 2), known) for _ in range(2))
+            report.end(next(filter(None, tries), None))
         report.begin("a cache on a full disk")
         report.end(_verdict(_start(folder / "full", 2000), known))
         report.begin("a cache that cannot be made")
@@ -84,17 +86,39 @@ def cases(report: Any, count: int, seed: int) -> None:
 
 
 def together(report: Any, count: int, seed: int, n_processes: int = 4) -> None:
-    """Several processes that find an empty cache at the same time; runs in a child."""
-    known = ""
-    for case in range(count):
-        with tempfile.TemporaryDirectory() as name:
-            processes = [_start(Path(name)) for _ in range(n_processes)]
+    """Several processes that find an empty cache at the same time, or a damaged one; runs in a child.
+
+    An empty cache is no reason to say anything. A damaged one is, but the result is the same.
+    """
+    random, known = np.random.default_rng(seed), ""
+    with tempfile.TemporaryDirectory() as name:
+        good, shared = Path(name) / "good", Path(name) / "shared"
+        for case in range(count):
+            shutil.rmtree(shared, ignore_errors=True)
+            empty = case % 2 == 0
+            if not empty:
+                shutil.copytree(good, shared)
+                for _ in range(8):
+                    _damage(shared, random)
+            n_threads = 1 + case // 2 % 2
+            processes = [_start(shared, n_threads=n_threads) for _ in range(n_processes)]
             for i, process in enumerate(processes):
-                report.begin(f"round {case}, process {i}")
+                report.begin(f"round {case}, {'an empty' if empty else 'a damaged'} cache, process {i}")
                 out, err = process.communicate()
                 known = known or out.strip()
-                failed = f"exit code {process.returncode}: {' '.join(err.split())[-200:]}"
-                report.end(failed if process.returncode else None if out.strip() == known else "another result")
+                failure = None if out.strip() == known else "another result"
+                if process.returncode:
+                    failure = f"exit code {process.returncode}: {' '.join(err.split())[-200:]}"
+                elif empty and ("cannot be kept" in err or "damaged" in err):
+                    failure = f"it complains of the cache: {' '.join(err.split())[-200:]}"
+                report.end(failure)
+            if n_threads == 1:  # a second process is ended with the first one, wherever it is
+                left = [path.name for path in shared.rglob("*") if path.is_file() and path.suffix != ".kernel"]
+                report.begin(f"round {case}, what is left in the cache")
+                report.end(f"unfinished files: {left[:3]}" if left else None)
+            if empty:
+                shutil.rmtree(good, ignore_errors=True)
+                shared.rename(good)
 
 
 def _run(n_cases: int, seed: int, deadline: float) -> Outcome:
@@ -113,8 +137,8 @@ ATTACKS = [
     ),
     Attack(
         "shared kernel caches",
-        "Processes that fill one cache at the same time do not disturb each other.",
-        2,
+        "Processes that fill or mend one cache at the same time do not disturb each other.",
+        4,
         _run_together,
     ),
 ]

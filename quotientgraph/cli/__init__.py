@@ -23,6 +23,7 @@ from .messages import UsageError, error, expected, one_line, tell, write
 COMMANDS = {
     "demo": ("quotientgraph.cli.demo", "reconstruct an embedded scene; start here"),
     "integrate": ("quotientgraph.cli.integrate", "turn normal maps into depth and meshes"),
+    "height": ("quotientgraph.cli.height", "turn normal maps of textures into height maps"),
     "info": ("quotientgraph.cli.info", "show what is understood of a normal map, without integrating it"),
     "bench": ("quotientgraph.cli.bench", "compare methods and settings on data with known depth"),
     "solvers": ("quotientgraph.cli.backends", "list the linear-system backends, and time them"),
@@ -35,6 +36,7 @@ examples:
   quotientgraph integrate bear/ -o out                      a folder with normal_map.png, mask.png, K.txt
   quotientgraph integrate photo_normal.png --fov 60 --mesh glb
   quotientgraph integrate 'maps/*.png' --orthographic --jobs 2 -o out
+  quotientgraph height bricks_normal.png -o bricks_height.png --size 2m
   quotientgraph info photo_normal.png
 
 `quotientgraph COMMAND --help` lists the options of a command.

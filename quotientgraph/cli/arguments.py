@@ -11,7 +11,7 @@ from typing import Any
 FRAMES = ("auto", "opengl", "opencv", "dsine", "directx")
 METHODS = ("components", "pixels", "logdepth", "logdepth-d", "bini", "poisson", "fft")
 SOLVERS = ("auto", "direct", "scipy", "numba", "pyamg", "multigrid", "cupy")
-CAMERA = ("camera", "fov", "orthographic", "rays", "fisheye")
+CAMERA = ("camera", "fov", "orthographic", "rays", "fisheye", "panorama")
 ABOUT_PRIOR = ("prior_weight", "prior_kind")  # settings
 
 
@@ -43,7 +43,7 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         "at most one of these; by default the camera that comes with the input (K.txt), otherwise orthographic",
     )
     only = group.add_mutually_exclusive_group()
-    only.add_argument("--camera", metavar="FILE", help="intrinsics: K or fx fy cx cy, as .txt, .json, .npy")
+    only.add_argument("--camera", metavar="FILE", help="intrinsics: K or fx fy cx cy, as .txt, .json, .yaml, .npy")
     only.add_argument("--fov", type=number(0, 180), metavar="DEG", help="pinhole with this horizontal field of view")
     only.add_argument(
         "--orthographic",
@@ -56,6 +56,9 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
     only.add_argument("--rays", metavar="FILE", help="any central camera: (H, W, 3) ray of each pixel, .npy, .exr …")
     only.add_argument(
         "--fisheye", type=number(0, 360), metavar="DEG", help="equidistant fisheye, field of view of the shorter side"
+    )
+    only.add_argument(
+        "--panorama", action="store_true", default=None, help="equirectangular: 360° by 180°; depth is the distance"
     )
 
 
@@ -71,9 +74,27 @@ def add_method_arguments(parser: argparse.ArgumentParser) -> None:
     preset = group.add_argument("--preset", metavar="NAME", help="best (default), or paper: the published method")
     suggest(preset, PRESETS)
     group.add_argument("--connectivity", type=int, choices=(4, 8), help="neighbours of a pixel (8)")
+    group.add_argument(
+        "--wrap",
+        choices=("auto", "none", "x", "y", "both"),
+        help="around which borders the surface goes on, as that of a texture that tiles (auto: x for a panorama)",
+    )
+    group.add_argument(
+        "--slope",
+        choices=("remove", "keep", "steps"),
+        help="what becomes of a net slope around a wrapped image: removed, kept, or undone by steps (remove)",
+    )
     for name, field in FIELDS.items():
         if name not in ABOUT_PRIOR:
             _add_setting(group, name, field)
+    group = parser.add_argument_group("components", "what else decides where components end, beside the angle")
+    group.add_argument(
+        "--segments", metavar="FILE", help="label image that is used instead of the angle; 0 in PNG: by angle"
+    )
+    group.add_argument("--split-image", metavar="FILE", help="photograph: components end where its colour changes, too")
+    group.add_argument(
+        "--lines", metavar="FILE", help="image of drawn lines, bright on black, which no surface crosses"
+    )
     group = parser.add_argument_group("absolute depth")
     group.add_argument(
         "--depth-prior", metavar="FILE", help="coarse depth of any scale, which decides what normals leave open"
@@ -164,6 +185,32 @@ def anchor(text: str) -> tuple[int, int, float]:
         return found
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not U,V,DEPTH such as 120,80,2.5") from None
+
+
+def faces(text: str) -> tuple[int, ...]:
+    """A type for argparse: numbers of faces such as 200k or 1.5M, the largest first."""
+    found = []
+    for word in text.split(","):
+        digits, unit = (word[:-1], word[-1].lower()) if word[-1:].lower() in ("k", "m") else (word, "")
+        try:
+            count = float(digits) * {"": 1, "k": 1e3, "m": 1e6}[unit]
+        except ValueError:
+            count = -1.0
+        if not 1 <= count < 2**31:
+            raise argparse.ArgumentTypeError(f"{word!r} is not a number of faces such as 200000, 200k or 1.5M")
+        found.append(round(count))
+    return tuple(sorted(set(found), reverse=True))
+
+
+def pixels(text: str) -> float:
+    """A type for argparse: a length in pixels, with or without its unit, such as 0.5px."""
+    try:
+        value = float(text.lower().removesuffix("px"))
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a length in pixels such as 0.5px")
+    return value
 
 
 def listed(*known: str) -> Callable[[str], tuple[str, ...]]:

@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
 
     if args.list:
         for name in scenes.names():
-            tell(f"{name:14} {_first_line(scenes.SCENES[name].__doc__)}".rstrip())
+            tell(f"{name:14} {scenes.summary(name)}".rstrip())
         return 0
     if args.scene not in scenes.names():
         raise UsageError(f"argument --scene: {args.scene!r} is not a scene; use one of {', '.join(scenes.names())}")
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         about = {"Scene": scene.description, "Error against the true depth": error_text(wrong)}
         if args.save_input:
             _write_input(Path(args.save_input), scene)
-        files = _write(Path(args.output), result, scene.name, args.report, about)
+        files = _write(Path(args.output), result, scene, args.report, about)
     finally:
         bar.close()
     seconds = time.perf_counter() - began
@@ -95,36 +95,31 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _first_line(text: str | None) -> str:
-    """The first line of a docstring without its markup; empty where Python was told to drop docstrings."""
-    return ((text or "").strip().splitlines() or [""])[0].replace("`", "")
-
-
 def _headline(name: str, description: str) -> str:
     """The scene and what it is, without saying the name twice.
 
     >>> _headline("stairs", "Stairs: seen from above"), _headline("torus", "A ring")
     ('stairs: seen from above', 'torus: a ring')
     """
-    text = _first_line(description)
+    text = description
     if text.lower().startswith(f"{name}:"):
         text = text[len(name) + 1 :].strip()
     return f"{name}: {text[:1].lower()}{text[1:]}" if text else name
 
 
-def _write(folder: Path, result, name: str, with_report: bool, about: dict[str, str]) -> list[str]:
+def _write(folder: Path, result, scene: Scene, with_report: bool, about: dict[str, str]) -> list[str]:
     from . import publishing
     from .manifest import earlier_files, write_manifest
     from .staging import place_for, staged, staging_for
 
     asked = argparse.Namespace(
-        format=("npy",), mesh=("ply",), texture=None, points=False, labels=False, graphml=False, picture=True,
-        report=with_report,
+        format=("npy",), mesh=("ply",), texture=None, points=False, labels=False, graphml=False, tables=False,
+        decomposition=False, picture=True, report=with_report, faces=None, error=None,
     )  # fmt: skip
     with place_for(folder), staged(folder, staging_for(folder), earlier_files(folder)) as staging:
-        publishing.write_all(staging, result, name, asked, about=about)
+        publishing.write_all(staging, result, scene.name, asked, about=about, truth=scene.depth)
         files = sorted(file.name for file in staging.iterdir())
-        write_manifest(staging, f"scene {name}", asked)
+        write_manifest(staging, f"scene {scene.name}", asked)
     return files
 
 

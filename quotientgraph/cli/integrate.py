@@ -10,7 +10,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
-from . import publishing, staging
+from . import publishing, staging, tiles
 from .arguments import add_input_arguments, add_method_arguments, whole
 from .config import prepare
 from .file_lists import expand, names
@@ -23,7 +23,8 @@ from .understand import check_options
 EPILOG = """\
 An INPUT is a file (.png .tiff .exr .npy .npz .mat .jpg .webp .bmp), a folder with a normal map (normal_map.png,
 normals.npz or Normal_gt.mat, and mask.png, K.txt beside it), a folder of such folders or files, or a quoted pattern.
-In the names of --mask, --camera, --rays, --texture and --depth-prior, {name} stands for the name of the input.
+In the names of --mask, --camera, --rays, --texture, --depth-prior, --segments, --split-image and --lines, {name} stands
+for the name of the input.
 
 The files of an input appear together or not at all, and replace those of an earlier run; manifest.json lists them.
 A failing input does not stop the others.
@@ -39,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     publishing.add_arguments(parser)
     add_input_arguments(parser)
     add_method_arguments(parser)
+    tiles.add_arguments(parser)
     group = parser.add_argument_group("running")
     group.add_argument(
         "-j", "--jobs", type=whole(1), default=1, metavar="N", help="inputs that are worked on at a time (1)"
@@ -55,6 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if tiles.wanted(args):
+        calm()
+        return tiles.run(args)
     check(args)
     calm()
     began = time.perf_counter()
@@ -106,6 +111,11 @@ def check(args: argparse.Namespace) -> None:
             raise UsageError(f"argument --{option.replace('_', '-')}: there is no --depth-prior that it is about")
     if args.texture is not None and "stl" in args.mesh:
         raise UsageError("argument --texture: an STL file holds no texture; use ply, obj or glb")
+    for option in ("faces", "error"):
+        if getattr(args, option) is not None and not args.mesh:
+            raise UsageError(f"argument --{option}: there is no --mesh that it is about")
+    if args.faces is not None and len(args.faces) > 1 and "glb" not in args.mesh:
+        raise UsageError("argument --faces: levels of detail need --mesh glb; give one number for other formats")
     if not publishing.planned(args):
         raise UsageError("nothing to write: --format and --mesh are both none, and no other output is asked for")
 
@@ -117,6 +127,9 @@ def _check_settings(args: argparse.Namespace) -> None:
 
     method = args.method or "components"
     given = given_settings(args)
+    for option in ("segments", "split_image"):
+        if getattr(args, option) is not None and method != "components":
+            raise UsageError(f"argument --{option.replace('_', '-')}: --method {method} forms no components")
     named = {**given, "prior": args.depth_prior, "anchors": args.anchor}
     for name, value in named.items():
         if value is not None and name not in keywords_of(method):

@@ -98,6 +98,31 @@ class InputBar(Watcher):
         return f"{self.failed} failed, " if self.failed else ""
 
 
+class StageBar:
+    """The progress of a map in tiles: the stage, and how many of its tasks are done; lines where there is no terminal."""
+
+    def __init__(self, name: str, quiet: bool) -> None:
+        self.name, self.quiet, self.stage = name, quiet, ""
+        self.bar = _bar(1, "tile", quiet)
+
+    def show(self, stage: str, done: int, total: int) -> None:
+        """Take in where the work is; a stage that is an address says where it can be watched."""
+        if "://" in stage:
+            if not self.quiet:
+                say(f"quotientgraph: watch it at {stage}")
+        elif self.bar is not None:
+            self.bar.total = total
+            self.bar.n = done
+            self.bar.set_description(printable(f"{self.name}: {stage}", sys.stderr))
+        elif stage != self.stage and not self.quiet:
+            self.stage = stage
+            say(f"quotientgraph: {self.name}: {stage}")
+
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.close()
+
+
 class _CompileNotice:
     """The line that is written once where no bar shows that kernels are compiled."""
 

@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 DEPTH = ("npy", "exr", "tiff", "png", "npz", "mat")
 MESH = ("ply", "obj", "glb", "stl")
 _EXTRA = {"points": "points.ply", "labels": "labels.png", "graphml": "components.graphml", "picture": "picture.png",
-          "report": "report.html"}  # fmt: skip
+          "report": "report.html", "decomposition": "decomposition.qg"}  # fmt: skip
+_TABLES = ["components_nodes.csv", "components_edges.csv"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from .arguments import listed, suggest
+    from .arguments import faces, listed, pixels, suggest
 
     group = parser.add_argument_group("output")
     group.add_argument(
@@ -42,11 +43,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--mesh", type=listed(*MESH), default=("ply",), metavar="LIST", help=f"{', '.join(MESH)} or none (ply)"
     )
     suggest(mesh, (*MESH, "none"))
+    group.add_argument(
+        "--faces",
+        type=faces,
+        metavar="N",
+        help="at most so many triangles, such as 200k; several numbers are levels of detail in a .glb (2 a pixel)",
+    )
+    group.add_argument(
+        "--error",
+        type=pixels,
+        metavar="PX",
+        help="triangles may leave the surface by so many pixels, such as 0.5px (0: every pixel is a corner)",
+    )
     group.add_argument("--texture", metavar="IMAGE", help="photograph to lay over mesh, points and report")
     for name, text in {
         "points": "point cloud, points.ply",
         "labels": "component of each pixel, labels.png",
         "graphml": "the graph of the components, components.graphml",
+        "tables": "the same as tables, components_nodes.csv and components_edges.csv",
+        "decomposition": "components of all levels with normals and camera, decomposition.qg, for QuotientGraph.load",
         "picture": "normals, components and depth side by side, picture.png",
         "report": "report.html: everything to look at in one file, with a 3-D view",
     }.items():
@@ -59,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def planned(args: argparse.Namespace) -> list[str]:
     """Names of the files that the options ask for."""
     files = [f"depth.{kind}" for kind in args.format] + [f"mesh.{kind}" for kind in args.mesh]
-    return files + [file for name, file in _EXTRA.items() if getattr(args, name)]
+    return files + [file for name, file in _EXTRA.items() if getattr(args, name)] + (_TABLES if args.tables else [])
 
 
 def write_all(
@@ -69,16 +84,24 @@ def write_all(
     args: argparse.Namespace,
     image: np.ndarray | None = None,
     about: Mapping[str, str] | None = None,
-) -> None:
-    """Write the files that the options ask for into a folder; `image` is the texture, `about` is for the report."""
+    truth: np.ndarray | None = None,
+    prior: np.ndarray | None = None,
+) -> dict[str, int | float]:
+    """Write the files that the options ask for into a folder; `image` is the texture, what follows is for the report.
+
+    Returns the number of faces of the mesh, and how far it leaves the surface in pixels, if there is a mesh.
+    """
     from .. import io, report
 
+    facts: dict[str, int | float] = {}
     for kind in args.format:
         io.write_depth(folder / f"depth.{kind}", result.depth)
     if args.mesh:
-        mesh = result.mesh()
+        mesh, *coarser = (result.mesh(n, args.error) for n in args.faces or (None,))
+        facts = {"faces": len(mesh.faces), "mesh_error": round(mesh.deviation, 4)}
         for kind in args.mesh:
-            io.write_mesh(folder / f"mesh.{kind}", mesh, texture=image)
+            levels = coarser if kind == "glb" else ()
+            io.write_mesh(folder / f"mesh.{kind}", mesh, texture=image, coarser=levels)
     photo = image if image is not None and image.shape[:2] == result.depth.shape else None
     if args.points:
         colours = photo if photo is not None and photo.dtype == "uint8" and photo.ndim == 3 else None
@@ -88,10 +111,16 @@ def write_all(
         io.write_labels(folder / f"labels.{suffix}", result.graph.label_image())
     if args.graphml:
         io.write_graphml(folder / "components.graphml", result.graph.to_networkx(result.potential))
+    if args.tables:
+        io.write_tables(folder / "components.csv", result.graph.tables(result.potential))
+    if args.decomposition:
+        result.graph.save(folder / "decomposition.qg")
     if args.picture:
         io.write_image(folder / "picture.png", report.overview_picture(result))
     if args.report:
         about = {
             key: printable(text) for key, text in (about or {}).items()
         }  # a file name may hold bytes that are no text
-        report.write_report(result, folder / "report.html", title=printable(name), image=photo, about=about)
+        known = {"image": photo, "about": about, "truth": truth, "prior": prior}
+        report.write_report(result, folder / "report.html", title=printable(name), **known)  # type: ignore[arg-type]
+    return facts

@@ -8,7 +8,7 @@ import glob
 import os
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,8 @@ from .staging import staged
 from .understand import Understood, describe_camera, describe_input, file_for, understand
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ..result import Reconstruction
 
 
@@ -53,7 +55,7 @@ def attempt(task: InputTask, watcher: Watcher | None = None) -> dict[str, Any]:
 
 
 def _do(task: InputTask, watcher: Watcher) -> dict[str, Any]:
-    from ..io import InputError, read_arrays
+    from ..io import InputError
 
     args = task.args
     watcher.stage("reading")
@@ -64,9 +66,9 @@ def _do(task: InputTask, watcher: Watcher) -> dict[str, Any]:
         source.evidence.require()
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(staged(task.target, task.staging, earlier_files(task.target)))
-        settings = settings_of(args, source, task.name)
-        texture = file_for(args.texture, task.name)
-        image = None if texture is None else next(iter(read_arrays(texture).values()))
+        image, source = _picture(file_for(args.texture, task.name), source)
+        split, source = _picture(file_for(args.split_image, task.name), source)
+        settings = settings_of(args, source, task.name) | criteria_of(args, source, task.name, split)
         if task.dump is not None and task.dump_staging is not None:
             import laplacians
             from laplacians.comparison import Dumping
@@ -77,10 +79,27 @@ def _do(task: InputTask, watcher: Watcher) -> dict[str, Any]:
             result = integrated(source, settings, args, watcher)
         known = record_of(source, result, args)
         watcher.stage("writing")
-        write_all(folder, result, task.name, args, image, known_of(task.path, known))
+        truth = source.found.read_truth() if args.report else None
+        prior = settings.get("prior")
+        known |= write_all(folder, result, task.name, args, image, known_of(task.path, known), truth, prior)
         files = sorted(file.name for file in folder.iterdir())
         write_manifest(folder, str(task.path), args)
     return {"output": str(task.target), "files": files, **known}
+
+
+def _picture(file: str | None, source: Understood) -> tuple[np.ndarray | None, Understood]:
+    """A photograph, turned as the normal map is, and the input with what is to be said of that."""
+    from ..io import like_the_map, read_arrays, stated_orientation
+
+    if file is None:
+        return None, source
+    found, stored = source.found, next(iter(read_arrays(file).values()))
+    shape = (found.normals.shape[0], found.normals.shape[1])
+    image, note, warning = like_the_map(stored, stated_orientation(file), shape, file)
+    notes = (*found.notes, *filter(None, [note]))
+    return image, replace(
+        source, found=replace(found, notes=notes), warnings=(*source.warnings, *filter(None, [warning]))
+    )
 
 
 def _is_dumped_system(file: Path) -> bool:
@@ -119,13 +138,38 @@ def settings_of(args: argparse.Namespace, source: Understood, name: str) -> dict
     return settings
 
 
+def criteria_of(
+    args: argparse.Namespace, source: Understood, name: str, image: np.ndarray | None = None
+) -> dict[str, Any]:
+    """Keywords for `integrate` that say where components end: by a photograph, and by files that the user gave."""
+    import numpy as np
+
+    from ..io import InputError, as_mask, read_labels
+
+    shape, found = source.found.normals.shape[:2], {}
+    file = file_for(args.segments, name)
+    if file is not None:
+        found["labels"] = read_labels(file)
+    if image is not None:
+        found["image"] = image
+    for key, value in found.items():
+        if value.shape[:2] != shape:
+            option = {"labels": args.segments, "image": args.split_image}[key]
+            raise InputError(f"{option}: its size {value.shape[:2]} is not the normals' {shape}")
+    file = file_for(args.lines, name)
+    if file is not None:
+        found["forbidden"] = np.asarray(as_mask(file, shape))
+    return found
+
+
 def integrated(
     source: Understood, settings: dict[str, Any], args: argparse.Namespace, watcher: Watcher
 ) -> Reconstruction:
     """Integrate the normals that were read."""
     from ..integration import integrate
 
-    options: dict[str, Any] = {key: getattr(args, key) for key in ("connectivity", "method") if getattr(args, key)}
+    names = ("connectivity", "method", "wrap", "slope")
+    options: dict[str, Any] = {key: getattr(args, key) for key in names if getattr(args, key, None)}
     if args.angle is not None:
         options["angle"] = None if args.angle == "none" else args.angle
     watcher.stage("components, filling")
@@ -177,6 +221,9 @@ def record_of(source: Understood, result: Reconstruction, args: argparse.Namespa
         "warnings": [*source.warnings, *(text for text in result.warnings if not text.startswith(CONTRADICTION))],
         "seconds": {stage: round(seconds, 4) for stage, seconds in result.seconds.items()},
     }
+    wrap = result.graph.pixels.map.wrap
+    if wrap:
+        out |= {"wrap": "both" if wrap.x and wrap.y else "x" if wrap.x else "y", "slope": list(result.slope)}
     truth = source.found.read_truth()
     if truth is not None:
         out |= errors(result, truth)
@@ -226,4 +273,6 @@ def sentence(record: dict[str, Any]) -> str:
         parts.append(error_text(record))
     parts.append(f"{record['total_seconds']:.2f} s")
     lines = [f"{record['name']}: {', '.join(parts)}", f"  {record['understood']}"]
+    if record.get("mesh_error"):
+        lines.append(f"  mesh of {record['faces']:,} faces, within {record['mesh_error']:.2g} pixels of the surface")
     return "\n".join([*lines, f"  → {record['output']}: {', '.join(record['files'])}"])

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..geometry.camera import Camera
     from ..io import FrameEvidence, NormalInput
 
-FILES = ("mask", "camera", "rays", "texture", "depth_prior", "prior_confidence")
+FILES = ("mask", "camera", "rays", "texture", "depth_prior", "prior_confidence", "segments", "split_image", "lines")
 
 
 @dataclass(frozen=True)
@@ -83,13 +83,17 @@ def understand(path: Path, name: str, args: argparse.Namespace) -> Understood:
 
     mask: str | bool | None = file_for(args.mask, name)
     camera: Camera | str | None = file_for(args.camera or args.rays, name)
-    by_size = args.fov is not None or args.fisheye is not None
+    by_size = args.fov is not None or args.fisheye is not None or bool(args.panorama)
     if args.orthographic is not None or by_size:
         camera = Orthographic(args.orthographic or 1.0)
     found = read_normals(path, False if mask == "none" else mask, camera, beside=args.beside, frame=args.frame)
     if by_size:
         shape = (found.normals.shape[0], found.normals.shape[1])
-        view = Pinhole.from_fov(args.fov, shape) if args.fov is not None else RayMap.fisheye(args.fisheye, shape)
+        view: Camera = RayMap.equirectangular(shape) if args.panorama else Orthographic()
+        if args.fov is not None:
+            view = Pinhole.from_fov(args.fov, shape)
+        elif args.fisheye is not None:
+            view = RayMap.fisheye(args.fisheye, shape)
         found = replace(found, camera=view)
     evidence = None
     frame, reason = args.frame, "given"
@@ -128,5 +132,5 @@ def describe_camera(camera: Camera | None) -> str:
     if isinstance(camera, Pinhole):
         return f"pinhole, fx {camera.fx:.6g}, fy {camera.fy:.6g}, cx {camera.cx:.6g}, cy {camera.cy:.6g}"
     if isinstance(camera, RayMap):
-        return "one ray for each pixel"
+        return "one ray for each pixel" + (", all around; depth is the distance" if camera.spherical else "")
     return str(camera)

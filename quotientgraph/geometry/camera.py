@@ -3,17 +3,23 @@
 Frame of everything in this project: OpenCV, x right, y down, z forward; pixel centres at integer (u, v); depth is the z
 of the surface point. A central camera sees the point z·(x, y, 1) at the pixel whose ray is (x, y, 1), and its potential
 is φ = log z. An orthographic camera sees (u, v, z) in units of its pixel size, and its potential is φ = z in pixels.
+
+A central camera that also sees what is beside or behind it, as a panorama does, is *spherical*: z is zero or negative there
+and says nothing. Its rays have length 1, its depth is the distance from the camera, and its potential the logarithm of that.
+The formulas are the same for both: depth is what a ray is multiplied by.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-Shape = tuple[int, int]
+from .focal import Shape, pixels_per_radian, pixels_per_slope
+from .sphere import cube_to_panorama, equirectangular_rays, face_rays, unit_coordinates
 
 # The paper's thresholds are log-depths at the focal length of its benchmark, in pixels. Times that focal length they are
 # lengths in pixels at the surface, which mean the same for every camera.
@@ -24,6 +30,8 @@ class Camera:
     """What the rest of the program asks of a camera."""
 
     central: ClassVar[bool] = True
+    # Whether depth is the distance from the camera instead of z.
+    spherical: bool = False
     # The focal length that absolute thresholds are made for: log-depths count as they are, lengths count in pixels.
     threshold_focal: ClassVar[float] = REFERENCE_FOCAL
 
@@ -31,14 +39,20 @@ class Camera:
         """x/z and y/z of each pixel's ray, two (H, W) float64 arrays (possibly read-only broadcast views)."""
         raise NotImplementedError
 
+    def coordinates(self, shape: Shape) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """x, y, z of the rays that depth is measured along, three (H, W) float64 arrays, NaN where there is no ray.
+
+        z is 1, or for a spherical camera the length of the ray is.
+        """
+        return *self.slopes(shape), np.broadcast_to(np.ones((1, 1)), shape)
+
     def focal(self, shape: Shape) -> float | np.ndarray:
-        """Pixels per unit of ray slope: a number, or (H, W) where it varies over the image."""
+        """Pixels per unit of ray slope, or per radian: a number, or (H, W) where it varies over the image."""
         raise NotImplementedError
 
     def rays(self, shape: Shape) -> np.ndarray:
-        """(H, W, 3) float64 rays with z = 1."""
-        x, y = self.slopes(shape)
-        return np.stack([x, y, np.ones(shape)], axis=-1)
+        """(H, W, 3) float64 rays with z = 1; of length 1 for a spherical camera."""
+        return np.stack(self.coordinates(shape), axis=-1)
 
     def depth(self, potential: np.ndarray) -> np.ndarray:
         """Depth from potential; NaN stays NaN."""
@@ -50,8 +64,15 @@ class Camera:
 
     def points(self, depth: np.ndarray) -> np.ndarray:
         """(H, W, 3) points in the OpenCV camera frame; NaN where depth is."""
-        x, y = self.slopes(depth.shape)
-        return np.stack([x * depth, y * depth, depth], axis=-1)
+        x, y, z = self.coordinates((depth.shape[0], depth.shape[1]))
+        return np.stack([x * depth, y * depth, z * depth if self.spherical else depth], axis=-1)
+
+    def distance(self, depth: np.ndarray) -> np.ndarray:
+        """(H, W) distance from the camera along the ray; for parallel rays the depth itself."""
+        if self.spherical or not self.central:
+            return depth
+        x, y = self.slopes((depth.shape[0], depth.shape[1]))
+        return depth * np.sqrt(x * x + y * y + 1)
 
 
 @dataclass(frozen=True)
@@ -122,28 +143,35 @@ class RayMap(Camera):
     Parameters
     ----------
     directions : (H, W, 3) array
-        Rays of any length with z > 0. A pixel whose ray is not finite or has z ≤ 0 is invalid.
+        Rays of any length. A pixel whose ray is not finite, or zero, is invalid. If z > 0 for all others, depth is z. If
+        some rays point sideways or backwards, the camera is `spherical`: depth is the distance from the camera.
     """
 
     directions: np.ndarray = field(repr=False)
+    spherical: bool = field(init=False, repr=False, default=False)
 
     def __post_init__(self) -> None:
         rays = np.asarray(self.directions, dtype=np.float64)
         if rays.ndim != 3 or rays.shape[2] != 3:
             raise ValueError(f"camera: a ray map has shape (H, W, 3), got {rays.shape}")
+        usable = np.isfinite(rays).all(axis=-1) & (rays != 0).any(axis=-1)
+        if not usable.any():
+            raise ValueError(
+                "camera: no ray of the ray map is finite and other than zero; give a direction to each pixel"
+            )
         with np.errstate(divide="ignore", invalid="ignore"):
             xy = rays[..., :2] / rays[..., 2:]
             xy[~((rays[..., 2] > 0) & np.isfinite(xy).all(axis=-1))] = np.nan
-        if np.isnan(xy).all():
-            raise ValueError("camera: no ray of the ray map is finite with z > 0; rays point forward along +z")
         object.__setattr__(self, "directions", rays)
+        object.__setattr__(self, "spherical", bool((rays[..., 2][usable] <= 0).any()))
         object.__setattr__(self, "_slopes", (np.ascontiguousarray(xy[..., 0]), np.ascontiguousarray(xy[..., 1])))
 
     @classmethod
     def fisheye(cls, degrees: float, shape: Shape) -> Self:
         """Equidistant fisheye: the angle to the axis grows linearly with the distance from the image centre.
 
-        `degrees` is the field of view across the shorter side. Pixels 90° or more off the axis are invalid.
+        `degrees` is the field of view across the shorter side. Pixels 90° or more off the axis are invalid, unless the
+        field of view exceeds 180°; then depth is the distance from the camera.
         """
         if not 0 < degrees <= 360:
             raise ValueError(f"camera: a fisheye's field of view lies between 0 and 360 degrees, got {degrees}")
@@ -154,41 +182,73 @@ class RayMap(Camera):
         radius = np.hypot(u, v)
         theta = radius * (np.radians(degrees) / min(height, width))
         stretch = np.sin(theta) / np.where(radius > 0, radius, 1)
-        z = np.where(theta < np.pi / 2, np.cos(theta), np.nan)
+        z = np.where(theta < (np.pi / 2 if degrees <= 180 else np.pi), np.cos(theta), np.nan)
         return cls(np.stack([u * stretch, v * stretch, z], axis=-1))
 
+    @classmethod
+    def equirectangular(
+        cls,
+        shape: Shape,
+        longitude: tuple[float, float] = (-180.0, 180.0),
+        latitude: tuple[float, float] = (-90.0, 90.0),
+    ) -> Self:
+        """Panorama whose columns are longitudes and whose rows are latitudes, the full sphere or a part of it.
+
+        Longitude 0 looks along +z and 90° along +x; latitude 90° looks up, along −y. A map that covers 360° of longitude
+        wraps in x, and its rows at the poles are joined across them.
+
+        Parameters
+        ----------
+        shape : (height, width)
+        longitude : (left, right)
+            Degrees at the outer edges of the first and the last column.
+        latitude : (bottom, top)
+            Degrees at the outer edges of the last and the first row.
+
+        Examples
+        --------
+        >>> RayMap.equirectangular((2, 4)).rays((2, 4))[0, 2].round(3).tolist()
+        [0.5, -0.707, 0.5]
+        """
+        return cls(equirectangular_rays(shape, longitude, latitude))
+
+    @classmethod
+    def cubemap(cls, size: int, shape: Shape | None = None) -> Self:
+        """Six square faces of `size` pixels a side, laid out as the panorama that `cube_to_panorama` makes of them.
+
+        Each pixel of the panorama has the ray of the pixel of a face that it is taken from, so nothing is interpolated.
+
+        Examples
+        --------
+        >>> RayMap.cubemap(16).directions.shape
+        (32, 64, 3)
+        """
+        return cls(cube_to_panorama(face_rays(size), shape))
+
     def slopes(self, shape: Shape) -> tuple[np.ndarray, np.ndarray]:
+        self._check(shape)
+        return self._slopes  # type: ignore[attr-defined]
+
+    def coordinates(self, shape: Shape) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        if not self.spherical:
+            return super().coordinates(shape)
+        self._check(shape)
+        return self._unit
+
+    @cached_property
+    def _unit(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return unit_coordinates(self.directions)
+
+    def _check(self, shape: Shape) -> None:
         if self.directions.shape[:2] != tuple(shape):
             raise ValueError(
                 f"camera: the ray map is {self.directions.shape[:2]}, the normals are {tuple(shape)}; sizes must agree"
             )
-        return self._slopes  # type: ignore[attr-defined]
 
     def focal(self, shape: Shape) -> float | np.ndarray:
-        # Pixels per slope from the area that a pixel covers. A constant map is a pinhole: then the whole width is
-        # used, so that the same rays give the same weights to rounding.
-        x, y = self.slopes(shape)
-        if min(shape) < 2:
-            return _pixels_per_slope(np.diff(x if shape[1] > 1 else y, axis=1 if shape[1] > 1 else 0))
-        along_u, along_v = np.gradient(x, axis=1), np.gradient(y, axis=0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            area = along_u * along_v - np.gradient(x, axis=0) * np.gradient(y, axis=1)
-            focal = 1 / np.sqrt(np.abs(area))
-        found = focal[np.isfinite(focal)]
-        if not len(found):  # no pixel has rays on all sides
-            return _pixels_per_slope(np.append(np.diff(x, axis=1), np.diff(y, axis=0)))
-        steps = along_u[np.isfinite(along_u)]
-        if np.ptp(steps) < 1e-6 * abs(steps[0]):
-            whole = float(np.mean(x[:, -1] - x[:, 0])) / (shape[1] - 1)
-            return 1 / abs(whole if np.isfinite(whole) else float(np.mean(steps)))
-        return np.where(np.isfinite(focal), focal, np.median(found))
-
-
-def _pixels_per_slope(steps: np.ndarray) -> float:
-    """1 / median |step| between neighbouring rays; 1 where there are no neighbours."""
-    sizes = np.abs(steps[np.isfinite(steps)])
-    middle = float(np.median(sizes)) if len(sizes) else 0.0
-    return 1 / middle if middle > 0 else 1.0
+        if self.spherical:
+            return pixels_per_radian(np.stack(self.coordinates(shape), axis=-1))
+        return pixels_per_slope(*self.slopes(shape))
 
 
 @dataclass(frozen=True)

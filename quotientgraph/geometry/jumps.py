@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from laplacians.core.jit import kernel, prange
+from laplacians.core.jit import WHOLE, kernel, portion
 
-from .normals import NormalMap
+from .normals import NormalMap, row_and_column
 
 Continuity = Callable[[NormalMap, np.ndarray, np.ndarray], np.ndarray]
 
@@ -32,7 +32,8 @@ def planar(normal_map: NormalMap, tail: np.ndarray, head: np.ndarray) -> np.ndar
     """Jumps of edges when the two tangent planes meet midway between the two pixels.
 
     For a central camera with rays τ and τ_m midway, the jump is log[(n_a·τ_m)(n_b·τ_b) / ((n_a·τ_a)(n_b·τ_m))]. For an
-    orthographic camera with d = a − b in pixels it is −½(n_a·d/n_az + n_b·d/n_bz).
+    orthographic camera with d = a − b in pixels, the short way around in an image that wraps, it is
+    −½(n_a·d/n_az + n_b·d/n_bz), less the slope that was taken out of the map.
 
     Parameters
     ----------
@@ -64,9 +65,12 @@ def crease_jump(normal_map: NormalMap, tail: np.ndarray, head: np.ndarray, posit
     """
     out = np.empty(len(tail))
     camera = normal_map.camera
-    x, y = camera.slopes(normal_map.shape)
+    x, y, z = camera.coordinates(normal_map.shape)
     limit = _STEEPEST / float(np.min(normal_map.focal))
-    _planar(normal_map.normals, normal_map.position, x, y, tail, head, camera.central, position, limit, out)
+    _planar(
+        normal_map.normals, normal_map.position, x, y, z, tail, head, camera.central, normal_map.wrap.flags,
+        normal_map.slope, position, limit, out,
+    )  # fmt: skip
     return out
 
 
@@ -93,8 +97,11 @@ def bini(normal_map: NormalMap, tail: np.ndarray, head: np.ndarray) -> np.ndarra
         The jump in the equation of the tail, and in that of the head.
     """
     out = np.empty((2, len(tail)))
-    x, y = normal_map.camera.slopes(normal_map.shape)
-    _bini(normal_map.normals, normal_map.position, x, y, tail, head, normal_map.camera.central, out)
+    x, y, z = normal_map.camera.coordinates(normal_map.shape)
+    _bini(
+        normal_map.normals, normal_map.position, x, y, z, tail, head, normal_map.camera.central, normal_map.wrap.flags,
+        normal_map.slope, out,
+    )  # fmt: skip
     return out
 
 
@@ -118,42 +125,67 @@ class PlanarJumps:
         return planar(self.map, self.tail, self.head).astype(dtype or np.float64, copy=False)
 
 
-@kernel(parallel=True, parallel_from=2**19)
-def _planar(normals, position, x, y, tail, head, central, at, limit, out):
-    """Write the jump of each edge, or 0 beyond ±limit. Assumes valid pixel numbers and positions inside x and y."""
-    width = x.shape[1]
-    for e in prange(len(out)):
+@kernel
+def _apart(a, b, period, wraps):
+    """a − b, the short way around if the image wraps after `period` pixels."""
+    d = a - b
+    if wraps:
+        if d == period - 1:
+            return -1
+        if d == 1 - period:
+            return 1
+    return d
+
+
+@kernel
+def _log_ratio(above, below):
+    """log(above / below) of two positive numbers. Near 1 a short series is as exact as the logarithm, and quicker."""
+    s = (above - below) / (above + below)
+    if abs(s) > 0.06:
+        return np.log(above / below)
+    t = s * s
+    return 2 * s * (1 + t * (1 / 3 + t * (1 / 5 + t * (1 / 7 + t * (1 / 9 + t * (1 / 11 + t * (1 / 13)))))))
+
+
+@kernel(parallel_from=2**19, error_model="numpy")
+def _planar(normals, position, x, y, z, tail, head, central, wraps, slope, at, limit, out, share=WHOLE):
+    """Write the jump of each edge, or 0 beyond ±limit. Assumes valid pixel numbers and positions inside x, y and z."""
+    height, width = x.shape
+    for e in portion(len(out), share):
         a, b = tail[e], head[e]
-        va, ua = position[a] // width, position[a] % width
-        vb, ub = position[b] // width, position[b] % width
+        va, ua = row_and_column(position[a], width)
+        vb, ub = row_and_column(position[b], width)
         ax, ay, az = normals[a, 0], normals[a, 1], normals[a, 2]
         bx, by, bz = normals[b, 0], normals[b, 1], normals[b, 2]
         if central:
             mx = (1.0 - at) * x[va, ua] + at * x[vb, ub]
             my = (1.0 - at) * y[va, ua] + at * y[vb, ub]
-            above = (ax * mx + ay * my + az) * (bx * x[vb, ub] + by * y[vb, ub] + bz)
-            below = (ax * x[va, ua] + ay * y[va, ua] + az) * (bx * mx + by * my + bz)
-            jump = np.log(above / below) if above > 0.0 and below > 0.0 else np.inf
+            mz = (1.0 - at) * z[va, ua] + at * z[vb, ub]
+            above = (ax * mx + ay * my + az * mz) * (bx * x[vb, ub] + by * y[vb, ub] + bz * z[vb, ub])
+            below = (ax * x[va, ua] + ay * y[va, ua] + az * z[va, ua]) * (bx * mx + by * my + bz * mz)
+            jump = _log_ratio(above, below) if above > 0.0 and below > 0.0 else np.inf
+            out[e] = jump if -limit < jump < limit else 0.0
         else:
-            du, dv = ua - ub, va - vb
+            du, dv = _apart(ua, ub, width, wraps[0]), _apart(va, vb, height, wraps[1])
             jump = -at * (ax * du + ay * dv) / az - (1.0 - at) * (bx * du + by * dv) / bz
-        out[e] = jump if -limit < jump < limit else 0.0
+            out[e] = (jump if -limit < jump < limit else 0.0) - (slope[0] * du + slope[1] * dv)
 
 
-@kernel(parallel=True, parallel_from=2**19, error_model="numpy")
-def _bini(normals, position, x, y, tail, head, central, out):
-    """Write both jumps of each edge to `out` (2, n_edges). Assumes valid pixel numbers and positions inside x and y."""
-    width = x.shape[1]
-    for e in prange(out.shape[1]):
+@kernel(parallel_from=2**19, error_model="numpy")
+def _bini(normals, position, x, y, z, tail, head, central, wraps, slope, out, share=WHOLE):
+    """Write both jumps of each edge to `out` (2, n_edges). Assumes valid pixel numbers and positions inside x, y and z."""
+    height, width = x.shape
+    for e in portion(out.shape[1], share):
         a, b = tail[e], head[e]
-        va, ua = position[a] // width, position[a] % width
-        vb, ub = position[b] // width, position[b] % width
+        va, ua = row_and_column(position[a], width)
+        vb, ub = row_and_column(position[b], width)
         for side in range(2):
             i = a if side == 0 else b
             v, u = (va, ua) if side == 0 else (vb, ub)
             nx, ny, nz = normals[i, 0], normals[i, 1], normals[i, 2]
             if central:
-                rise = nx * (x[vb, ub] - x[va, ua]) + ny * (y[vb, ub] - y[va, ua])
-                out[side, e] = rise / (nx * x[v, u] + ny * y[v, u] + nz)
+                rise = nx * (x[vb, ub] - x[va, ua]) + ny * (y[vb, ub] - y[va, ua]) + nz * (z[vb, ub] - z[va, ua])
+                out[side, e] = rise / (nx * x[v, u] + ny * y[v, u] + nz * z[v, u])
             else:
-                out[side, e] = -(nx * (ua - ub) + ny * (va - vb)) / nz
+                du, dv = _apart(ua, ub, width, wraps[0]), _apart(va, vb, height, wraps[1])
+                out[side, e] = -(nx * du + ny * dv) / nz - (slope[0] * du + slope[1] * dv)

@@ -15,7 +15,9 @@ from numpy.typing import ArrayLike
 
 from laplacians.core.jit import kernel
 
-from .camera import Camera, Shape, as_camera
+from .camera import Camera, as_camera
+from .focal import Shape
+from .wrapping import Wrap, around_border
 
 MAX_SLOPE = 10.0
 
@@ -40,15 +42,25 @@ class Cuts:
     antidiagonal: np.ndarray
 
     @classmethod
-    def from_edges(cls, shape: Shape, tail: ArrayLike, head: ArrayLike, broken: ArrayLike) -> Cuts:
+    def from_edges(
+        cls, shape: Shape, tail: ArrayLike, head: ArrayLike, broken: ArrayLike, wrap: Wrap | None = None
+    ) -> Cuts:
         """From a list of edges: flat image positions of their ends, and which are broken.
 
         Pairs that are not neighbours in the image are an error. With a 4-connected list no diagonal is
         broken, which is harmless: a triangle still needs its two other sides.
+
+        The cuts of an image that wraps are those of the image with its first column and row repeated at the end. Edges
+        across a pole are left out, and without `wrap` all edges around the border.
         """
         chosen = np.asarray(broken, dtype=bool)
         a, b = (np.asarray(end)[chosen].astype(np.int64) for end in (tail, head))
+        if wrap:
+            a, b = wrap.padded_edges(shape, a, b)
+            shape = wrap.padded(shape)
         a, b = np.minimum(a, b), np.maximum(a, b)
+        near = ~around_border(shape, a, b)
+        a, b = a[near], b[near]
         width = shape[1]
         v, u = a // width, a % width
         dv, du = b // width - v, b % width - u
@@ -70,7 +82,11 @@ class Cuts:
     @classmethod
     def from_slope(cls, depth: np.ndarray, camera: Camera, limit: float = MAX_SLOPE) -> Cuts:
         """Break edges along which depth changes by more than `limit` pixel widths a pixel (10: 84°)."""
-        phi = camera.potential(depth) * camera.focal(depth.shape)
+        return cls._from_change(camera.potential(depth) * camera.focal((depth.shape[0], depth.shape[1])), limit)
+
+    @classmethod
+    def _from_change(cls, phi: np.ndarray, limit: float) -> Cuts:
+        """Break edges along which `phi`, in pixels, changes by more than `limit`."""
         with np.errstate(invalid="ignore"):
             return cls(
                 np.abs(phi[:, 1:] - phi[:, :-1]) > limit,
@@ -103,6 +119,12 @@ class Mesh:
     pixels : (n_vertices,) int32
         Flat image position of each vertex.
     shape : (height, width)
+    deviation : float
+        Largest distance to the surface at any pixel that the mesh covers, along its ray and in pixels at the surface; 0
+        for a mesh of all pixels.
+    turns : (n_vertices, 2) int8, optional
+        How many whole images to the right and downwards a vertex lies beyond its pixel: 1 on the far border of a tile, which
+        repeats the near one.
     """
 
     vertices: np.ndarray = field(repr=False)
@@ -110,12 +132,15 @@ class Mesh:
     normals: np.ndarray = field(repr=False)
     pixels: np.ndarray = field(repr=False)
     shape: Shape
+    deviation: float = 0.0
+    turns: np.ndarray | None = field(repr=False, default=None)
 
     @property
     def uv(self) -> np.ndarray:
-        """(n_vertices, 2) image coordinates in [0, 1], from the left and from the top."""
+        """(n_vertices, 2) image coordinates in [0, 1], from the left and the top; above 1 on the far border of a tile."""
         height, width = self.shape
-        return np.stack([(self.pixels % width + 0.5) / width, (self.pixels // width + 0.5) / height], axis=-1)
+        own = np.stack([(self.pixels % width + 0.5) / width, (self.pixels // width + 0.5) / height], axis=-1)
+        return own if self.turns is None else own + self.turns
 
 
 def triangulate(
@@ -125,6 +150,8 @@ def triangulate(
     valid: np.ndarray | None = None,
     cuts: Cuts | None = None,
     normals: np.ndarray | None = None,
+    wrap: Wrap | None = None,
+    rise: tuple[float, float] = (0.0, 0.0),
 ) -> Mesh:
     """Triangles over the pixels that have a depth.
 
@@ -139,6 +166,11 @@ def triangulate(
         Broken edges; by default `Cuts.from_slope`. Pass ``Cuts.none(shape)`` for an uncut sheet.
     normals : (H, W, 3) array, optional
         Vertex normals, OpenCV frame; by default the mean of the adjacent faces by area.
+    wrap : Wrap, optional
+        Which borders meet. A panorama is closed there, at its poles too. A tile gets a copy of its first column and row at
+        its far borders, so that copies of it side by side leave no gap; `cuts` are then those of the larger image.
+    rise : (float, float)
+        By how much those copies are deeper, where a tile keeps its slope.
 
     >>> mesh = triangulate(np.ones((3, 4)))
     >>> len(mesh.vertices), len(mesh.faces)
@@ -152,10 +184,21 @@ def triangulate(
     if camera.central:
         good &= z > 0
     z = np.where(good, z, np.nan)
+    shape = (z.shape[0], z.shape[1])
+    if wrap:
+        phi = camera.potential(z) * camera.focal(shape)
+        z, phi = (np.pad(a, ((0, int(wrap.y)), (0, int(wrap.x))), mode="wrap") for a in (z, phi))
+        z[shape[0] :] += rise[1]
+        z[:, shape[1] :] += rise[0]
+        good = np.isfinite(z)
+        if cuts is None and camera.central:
+            cuts = Cuts._from_change(phi, MAX_SLOPE)
     cuts = Cuts.from_slope(z, camera) if cuts is None else cuts
     if cuts.right.shape != (z.shape[0], z.shape[1] - 1):
         raise ValueError(f"cuts: made for an image of {cuts.down.shape[0] + 1, cuts.down.shape[1]}, depth is {z.shape}")
     faces = _faces(z, good, cuts)
+    if wrap and camera.central:
+        faces, z = np.concatenate([wrap.folded(shape, faces), *_caps(good, cuts, wrap)]), z[: shape[0], : shape[1]]
     used = np.zeros(z.size, dtype=bool)
     used[faces.ravel()] = True
     pixels = np.flatnonzero(used).astype(np.int32)
@@ -163,8 +206,25 @@ def triangulate(
     number[pixels] = np.arange(len(pixels), dtype=np.int32)
     faces = number[faces]
     vertices = camera.points(z).reshape(-1, 3)[pixels]
-    directions = _mean_normals(vertices, faces) if normals is None else _given_normals(normals, z.shape, pixels)
-    return Mesh(vertices, faces, directions, pixels, (z.shape[0], z.shape[1]))
+    turns = None
+    if wrap and not camera.central:
+        v, u = np.divmod(pixels, z.shape[1])
+        turns = np.stack([u // shape[1], v // shape[0]], axis=-1).astype(np.int8)
+        pixels = wrap.folded(shape, pixels)
+    directions = _mean_normals(vertices, faces) if normals is None else _given_normals(normals, shape, pixels)
+    return Mesh(vertices, faces, directions, pixels, shape, turns=turns)
+
+
+def _caps(good: np.ndarray, cuts: Cuts, wrap: Wrap) -> list[np.ndarray]:
+    """Triangles, (n, 3) flat positions each, over the poles whose whole row holds together."""
+    height, width = good.shape[0] - int(wrap.y), good.shape[1] - int(wrap.x)
+    low, high = np.arange(width // 2 - 1), width - 1 - np.arange(width // 2 - 1)
+    strip = np.concatenate([np.stack([low, low + 1, high], 1), np.stack([low + 1, high - 1, high], 1)]).astype(np.int32)
+    out = []
+    for closed, row, turn in ((wrap.top, 0, 1), (wrap.bottom, height - 1, -1)):
+        if closed and good[row].all() and not cuts.right[row].any():
+            out.append(strip[:, ::turn] + np.int32(row * width))
+    return out
 
 
 def _faces(z: np.ndarray, good: np.ndarray, cuts: Cuts) -> np.ndarray:

@@ -6,15 +6,16 @@ normal is finite and not zero, its ray exists, and the surface faces the camera 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from laplacians.core.jit import kernel, prange
+from laplacians.core.jit import WHOLE, kernel, portion
 
 from .camera import Camera, as_camera
+from .wrapping import Wrap
 
 # What each axis of a frame is in the OpenCV frame: rows are the signed permutation taking a normal there.
 FRAMES: dict[str, np.ndarray] = {
@@ -44,6 +45,13 @@ class NormalMap:
     camera : Camera
     dropped : dict
         How many pixels of the mask were left out, by reason.
+    wrap : Wrap
+        Which borders of the image meet.
+    slope : (float, float)
+        Slope by column and by row that is taken out of the normals of a wrapped surface, so that it closes: of the
+        potential, per pixel. See `quotientgraph.beyond.net_slope`.
+    keeps_slope : bool
+        Whether that slope is added to the depth in the end.
     """
 
     normals: np.ndarray
@@ -51,6 +59,9 @@ class NormalMap:
     position: np.ndarray
     camera: Camera
     dropped: dict[str, int]
+    wrap: Wrap = field(default_factory=Wrap)
+    slope: tuple[float, float] = (0.0, 0.0)
+    keeps_slope: bool = False
 
     @classmethod
     def from_array(
@@ -59,6 +70,7 @@ class NormalMap:
         mask: ArrayLike | None = None,
         camera: Camera | ArrayLike | None = None,
         frame: str = "opengl",
+        wrap: str = "none",
     ) -> NormalMap:
         """Validate and convert; see `QuotientGraph.from_normals` for the arguments."""
         array = _checked_normals(normals)
@@ -66,11 +78,12 @@ class NormalMap:
         camera = as_camera(camera)
         if frame not in FRAMES:
             raise ValueError(f"frame={frame!r} is not known; use one of {', '.join(sorted(FRAMES))}")
-        x, y = camera.slopes(shape)
+        x, y, z = camera.coordinates(shape)
+        around = Wrap.from_name(wrap, camera, shape)
         reason = np.empty(shape, dtype=np.uint8)
         per_row = np.empty(shape[0], dtype=np.int64)
         chosen = _checked_mask(mask, shape)
-        _judge(array, chosen, x, y, FRAMES[frame], reason, per_row)
+        _judge(array, chosen, x, y, z, FRAMES[frame], reason, per_row)
         counts = np.bincount(reason.ravel(), minlength=5)
         if counts[_VALID] == 0:
             raise ValueError(_nothing_left(mask, counts))
@@ -84,7 +97,7 @@ class NormalMap:
             "no_ray": int(counts[_NO_RAY]),
             "faces_away": int(counts[_FACES_AWAY]),
         }
-        return cls(unit, index, position, camera, dropped)
+        return cls(unit, index, position, camera, dropped, around)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -98,9 +111,9 @@ class NormalMap:
     @property
     def facing(self) -> np.ndarray:
         """(n_pixels,) float64 product n·ray of each pixel, negative because every valid pixel faces the camera."""
-        x, y = self.camera.slopes(self.shape)
+        x, y, z = self.camera.coordinates(self.shape)
         out = np.empty(self.n_pixels)
-        _facing(self.normals, self.position, x, y, out)
+        _facing(self.normals, self.position, x, y, z, out)
         return out
 
     @cached_property
@@ -152,11 +165,11 @@ def _nothing_left(mask: ArrayLike | None, counts: np.ndarray) -> str:
     return "normals: no valid pixel is left; all normals are NaN, infinite or zero"
 
 
-@kernel(parallel=True, parallel_from=2**19)
-def _judge(normals, mask, x, y, axes, reason, per_row):
+@kernel(parallel_from=2**19)
+def _judge(normals, mask, x, y, z, axes, reason, per_row, share=WHOLE):
     """Sort every pixel into valid or a reason why not; count the valid ones of each row."""
     height, width = reason.shape
-    for v in prange(height):
+    for v in portion(height, share):
         count = 0
         for u in range(width):
             if not mask[v, u]:
@@ -170,7 +183,7 @@ def _judge(normals, mask, x, y, axes, reason, per_row):
             nx = axes[0, 0] * a + axes[0, 1] * b + axes[0, 2] * c
             ny = axes[1, 0] * a + axes[1, 1] * b + axes[1, 2] * c
             nz = axes[2, 0] * a + axes[2, 1] * b + axes[2, 2] * c
-            towards = nx * x[v, u] + ny * y[v, u] + nz
+            towards = nx * x[v, u] + ny * y[v, u] + nz * z[v, u]
             if towards != towards:
                 reason[v, u] = 3
             elif not (towards < 0):
@@ -181,11 +194,11 @@ def _judge(normals, mask, x, y, axes, reason, per_row):
         per_row[v] = count
 
 
-@kernel(parallel=True, parallel_from=2**19)
-def _compact(normals, axes, reason, start, index, unit, position):
+@kernel(parallel_from=2**19)
+def _compact(normals, axes, reason, start, index, unit, position, share=WHOLE):
     """Number the valid pixels and write their unit normals in the OpenCV frame."""
     height, width = reason.shape
-    for v in prange(height):
+    for v in portion(height, share):
         i = start[v]
         for u in range(width):
             if reason[v, u] != 0:
@@ -201,9 +214,16 @@ def _compact(normals, axes, reason, start, index, unit, position):
 
 
 @kernel
-def _facing(normals, position, x, y, out):
-    """Write n·(x, y, 1) of each valid pixel to `out`; `position` lies inside the image of x and y."""
+def row_and_column(position, width):
+    """Row and column of a flat position below 2³¹, for use in kernels: the processor divides whole numbers slowly."""
+    row = int((position + 0.5) * (1.0 / width))
+    return row, position - row * width
+
+
+@kernel
+def _facing(normals, position, x, y, z, out):
+    """Write n·(x, y, z) of each valid pixel to `out`; `position` lies inside the image of x, y and z."""
     width = x.shape[1]
     for i in range(len(out)):
-        v, u = position[i] // width, position[i] % width
-        out[i] = normals[i, 0] * x[v, u] + normals[i, 1] * y[v, u] + normals[i, 2]
+        v, u = row_and_column(position[i], width)
+        out[i] = normals[i, 0] * x[v, u] + normals[i, 1] * y[v, u] + normals[i, 2] * z[v, u]

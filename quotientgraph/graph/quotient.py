@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ..geometry.jumps import Continuity, PlanarJumps, planar
 from .pixels import PixelGraph
-from .selection import connected_components
+from .selection import connected_components, cut_edges
 
 # Above this many edges of G0 their jumps are computed when they are needed instead of being kept. Results are the same.
 LEAN_EDGES = 2**24
@@ -45,6 +45,15 @@ class Quotient:
         Time spent on making it, by stage.
     warnings : tuple of str
         What a user should know about the normals that it was made from.
+    below : Quotient or None
+        Qm−1, from which it was contracted; None for Q0.
+    contracted : (n,) int32
+        Numbers of the edges of G0 that were contracted to come here from the graph below.
+    contracted_at : (n,) float64
+        Their residuals then; NaN where nobody told.
+    inside : (n_pixels,) float64 or None
+        The potential inside each component where it is known already, right but for one constant per component; None if it
+        is yet to be found by filling.
     """
 
     pixels: PixelGraph
@@ -56,12 +65,15 @@ class Quotient:
     preset: str | None = None
     seconds: dict[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    below: Self | None = None
+    contracted: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))
+    contracted_at: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    inside: np.ndarray | None = None
 
     @classmethod
     def from_components(cls, pixels: PixelGraph, jump: np.ndarray | PlanarJumps, labels: np.ndarray) -> Self:
         """The quotient of G0 by connected components that are numbered by their first pixel."""
-        cut = np.flatnonzero(labels[pixels.tail] != labels[pixels.head]).astype(np.int32)
-        return cls(pixels, jump, labels, cut)
+        return cls(pixels, jump, labels, cut_edges(pixels, labels))
 
     @classmethod
     def from_labels(cls, pixels: PixelGraph, jump: np.ndarray | PlanarJumps, labels: ArrayLike) -> Self:
@@ -83,8 +95,19 @@ class Quotient:
 
     def divided(self, labels: np.ndarray) -> Self:
         """The same graph with other components, connected and numbered by their first pixel; level and angle stay."""
-        cut = np.flatnonzero(labels[self.pixels.tail] != labels[self.pixels.head]).astype(np.int32)
-        return replace(self, labels=labels, cut=cut)
+        cut = cut_edges(self.pixels, labels)
+        none = np.zeros(0, dtype=np.int32)
+        return replace(
+            self, labels=labels, cut=cut, below=None, contracted=none, contracted_at=np.zeros(0), inside=None
+        )
+
+    @property
+    def levels(self) -> tuple[Self, ...]:
+        """Q0, Q1, … up to this graph, as far as it was contracted from graphs below it."""
+        found = [self]
+        while found[-1].below is not None:
+            found.append(found[-1].below)
+        return tuple(reversed(found))
 
     @cached_property
     def n_components(self) -> int:
@@ -104,13 +127,16 @@ class Quotient:
         """(H, W) int32 component of each pixel, −1 outside the valid pixels."""
         return self.pixels.map.image(self.labels, -1).astype(np.int32)
 
-    def contract(self, edges: ArrayLike) -> Self:
+    def contract(self, edges: ArrayLike, residual: ArrayLike | None = None) -> Self:
         """The quotient graph one level up, with the given edges contracted.
 
         Parameters
         ----------
         edges : integers or booleans
             Numbers of edges of G0 (as in `cut`), or one boolean per cut edge. Edges inside a component change nothing.
+        residual : floats, optional
+            The residuals of these edges, to be remembered: the hierarchy of the components tells at what residual they
+            were merged.
 
         Returns
         -------
@@ -118,6 +144,9 @@ class Quotient:
         """
         chosen = self._edge_numbers(edges)
         tail, head = self.labels[self.pixels.tail[chosen]], self.labels[self.pixels.head[chosen]]
+        at = np.full(len(chosen), np.nan) if residual is None else np.atleast_1d(np.asarray(residual, dtype=np.float64))
+        if at.shape != chosen.shape:
+            raise ValueError(f"residual: expected one value for each of the {len(chosen)} edges, got shape {at.shape}")
         merged = connected_components(self.n_components, tail, head)
         cut = self.cut[merged[self.tail] != merged[self.head]]
         return replace(
@@ -126,6 +155,10 @@ class Quotient:
             cut=cut,
             level=self.level + 1,
             seconds={},
+            below=self,
+            contracted=chosen.astype(np.int32, copy=False),
+            contracted_at=at,
+            inside=None,
         )
 
     def residual(self, potential: np.ndarray, edges: np.ndarray | None = None) -> np.ndarray:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from laplacians.core.edges import connected_labels
-from laplacians.core.jit import kernel, prange
+from laplacians.core.edges import connected_labels, number_trees, union_find_is_loaded
+from laplacians.core.jit import WHOLE, kernel, portion
 
 from .pixels import PixelGraph
 
 _MANY = 2**21  # entries above which two threads pay
+_N_BLOCKS = 64  # parts that threads share the edges in
 
 # Building an igraph object takes 0.3 µs per edge or more, union-find 0.01 µs. "auto" uses igraph up to this many edges.
 _IGRAPH_LIMIT = 20_000
@@ -34,12 +35,28 @@ def similar_edges(graph: PixelGraph, angle: float | None) -> np.ndarray:
     return out
 
 
-def components_by_angle(graph: PixelGraph, angle: float | None) -> np.ndarray:
-    """(n_pixels,) int32 components of Q0: pixels joined by similar edges, or every pixel alone if the angle is None."""
+def components_by_angle(graph: PixelGraph, angle: float | None, alike: np.ndarray | None = None) -> np.ndarray:
+    """(n_pixels,) int32 components of Q0: pixels joined by similar edges, or every pixel alone if the angle is None.
+
+    `alike` (n_edges,) bool, if given, restricts the edges that may join.
+    """
     if angle is None:
         return np.arange(graph.n_pixels, dtype=np.int32)
-    edges = similar_edges(graph, angle)
-    return connected_components(graph.n_pixels, graph.tail[edges], graph.head[edges])
+    if alike is not None:
+        edges = similar_edges(graph, angle) & alike
+        return connected_components(graph.n_pixels, graph.tail[edges], graph.head[edges])
+    labels = np.arange(graph.n_pixels, dtype=np.int32)
+    _unite_similar(labels, graph.map.normals, graph.tail, graph.head, np.cos(np.radians(angle)))
+    number_trees(labels)
+    return labels
+
+
+def cut_edges(graph: PixelGraph, labels: np.ndarray) -> np.ndarray:
+    """(n_cut,) int32 numbers of the edges whose ends have different labels, in increasing order."""
+    first = np.arange(_N_BLOCKS + 1) * graph.n_edges // _N_BLOCKS
+    count, out = np.zeros(_N_BLOCKS, dtype=np.int64), np.empty(graph.n_edges, dtype=np.int32)
+    _list_cut(labels, graph.tail, graph.head, first, count, out)
+    return np.concatenate([out[i : i + n] for i, n in zip(first.tolist(), count.tolist())])
 
 
 def connected_components(n: int, tail: np.ndarray, head: np.ndarray, engine: str = "auto") -> np.ndarray:
@@ -52,7 +69,8 @@ def connected_components(n: int, tail: np.ndarray, head: np.ndarray, engine: str
     tail, head : (n_edges,) integers
         The two ends of each edge.
     engine : "auto", "igraph" or "union-find"
-        "auto" uses igraph for quotient graphs and union-find at pixel scale. Both give the same labels.
+        "auto" uses union-find at pixel scale, and where it has been used before; otherwise igraph, which takes half a
+        second to import. Both give the same labels.
 
     Returns
     -------
@@ -65,7 +83,7 @@ def connected_components(n: int, tail: np.ndarray, head: np.ndarray, engine: str
     [0, 0, 1, 1]
     """
     if engine == "auto":
-        engine = "igraph" if len(tail) <= _IGRAPH_LIMIT else "union-find"
+        engine = "igraph" if len(tail) <= _IGRAPH_LIMIT and not union_find_is_loaded() else "union-find"
     if engine == "union-find":
         return connected_labels(n, tail, head)
     if engine != "igraph":
@@ -80,10 +98,49 @@ def connected_components(n: int, tail: np.ndarray, head: np.ndarray, engine: str
     return rank[membership]
 
 
-@kernel(parallel=True, parallel_from=_MANY)
-def _similar(normals, tail, head, cosine, out):
+@kernel(parallel_from=_MANY)
+def _similar(normals, tail, head, cosine, out, share=WHOLE):
     """Write whether the unit normals at the two ends of each edge have a product above `cosine`."""
-    for e in prange(len(out)):
+    for e in portion(len(out), share):
         a, b = tail[e], head[e]
         dot = normals[a, 0] * normals[b, 0] + normals[a, 1] * normals[b, 1] + normals[a, 2] * normals[b, 2]
         out[e] = dot > cosine
+
+
+@kernel
+def _unite_similar(parent, normals, tail, head, cosine):
+    """Join the trees of both ends of every edge whose unit normals have a product above `cosine`.
+
+    Edges inside a tree are passed over, which are most. `parent` holds 0, 1, 2, … on entry; afterwards the root of every
+    tree is its least pixel.
+    """
+    for e in range(len(tail)):
+        a, b = tail[e], head[e]
+        i, j = parent[a], parent[b]
+        if i == j:
+            continue
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        while parent[j] != j:
+            parent[j] = parent[parent[j]]
+            j = parent[j]
+        if i != j:
+            dot = normals[a, 0] * normals[b, 0] + normals[a, 1] * normals[b, 1] + normals[a, 2] * normals[b, 2]
+            if dot > cosine:
+                parent[max(i, j)] = min(i, j)
+
+
+@kernel(parallel_from=_MANY)
+def _list_cut(labels, tail, head, first, count, out, share=WHOLE):
+    """Write the numbers of the cut edges of each block of edges to `out`, from the first place of the block on.
+
+    A block has room for all its edges; what is not written takes no memory.
+    """
+    for b in portion(len(count), share):
+        k = first[b]
+        for e in range(first[b], first[b + 1]):
+            if labels[tail[e]] != labels[head[e]]:
+                out[k] = e
+                k += 1
+        count[b] = k - first[b]

@@ -13,10 +13,12 @@ from .conventions import FrameEvidence, FrameScore, detect_frame, frame_axes, fr
 from .depth_files import read_depth, read_labels, write_depth, write_graphml, write_labels
 from .folders import InputFiles, find_files_beside, find_input_files, is_input_folder
 from .formats import InputError, read_arrays, readable, reader, writable, write_image, writer
+from .graph_files import read_tables, write_tables
 from .memory import shortage
 from .mesh_files import mesh_suffixes, mesh_writer, write_mesh, write_points
-from .normal_arrays import as_mask, as_normals, understand_camera
+from .normal_arrays import as_mask, as_normals, understand_camera, understand_mask
 from .normal_files import NormalInput, read_normals
+from .orientation import like_the_map, oriented, stated_orientation
 from .plausibility import check_conventions
 
 __all__ = [
@@ -36,18 +38,23 @@ __all__ = [
     "frame_axes",
     "frame_name",
     "is_input_folder",
+    "like_the_map",
     "mesh_suffixes",
     "mesh_writer",
+    "oriented",
     "read_arrays",
     "read_camera",
     "read_depth",
     "read_labels",
     "read_normals",
+    "read_tables",
     "readable",
     "reader",
     "shortage",
+    "stated_orientation",
     "to_opencv",
     "understand_camera",
+    "understand_mask",
     "writable",
     "write_depth",
     "write_graphml",
@@ -55,5 +62,6 @@ __all__ = [
     "write_labels",
     "write_mesh",
     "write_points",
+    "write_tables",
     "writer",
 ]

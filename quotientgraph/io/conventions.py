@@ -146,6 +146,7 @@ def detect_frame(
     *,
     frames: Iterable[str] | None = None,
     sample: NormalSample | None = None,
+    away_margin: float = AWAY_MARGIN,
 ) -> FrameEvidence:
     """Find the frame of a normal map from the map itself; the text of the module says how.
 
@@ -158,6 +159,8 @@ def detect_frame(
         The candidates, by default all sixteen.
     sample : NormalSample, optional
         The pixels to look at, instead of a sample of all of them.
+    away_margin : float
+        A frame is ruled out by facing if more than twice the share of the best frame, and this, face away.
 
     Examples
     --------
@@ -174,7 +177,7 @@ def detect_frame(
     best = min(score.away for score in scores.values())
     if best > MAX_AWAY:
         return FrameEvidence(None, scores, f"{best:.0%} of the normals face away from the camera in every frame")
-    left = {name: axes for name, axes in left.items() if scores[name].away <= 2 * best + AWAY_MARGIN}
+    left = {name: axes for name, axes in left.items() if scores[name].away <= 2 * best + away_margin}
     why = ["facing"]
     for kind, score, ask in (
         ("integrability", "residual", by_loops),

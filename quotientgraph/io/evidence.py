@@ -43,8 +43,8 @@ class NormalSample:
     normals : (h, w, 3) float64
         Unit normals in the frame of the file; 0 where invalid.
     valid : (h, w) bool
-    x, y : (h, w) float64
-        Slopes x/z and y/z of the rays.
+    x, y, z : (h, w) float64
+        Rays, with z = 1 unless the camera sees all around.
     focal : float
         Pixels per unit of slope.
     central : bool
@@ -55,6 +55,7 @@ class NormalSample:
     valid: np.ndarray
     x: np.ndarray
     y: np.ndarray
+    z: np.ndarray
     focal: float
     central: bool
 
@@ -63,20 +64,29 @@ class NormalSample:
         cls, normals: np.ndarray, mask: np.ndarray | None, camera: Camera, n_samples: int = SAMPLES
     ) -> NormalSample:
         """Take about `n_samples` pixels, evenly spaced."""
-        shape = normals.shape[:2]
-        step = max(1, int(np.ceil(np.sqrt(shape[0] * shape[1] / n_samples))))
-        thin = (slice(None, None, step), slice(None, None, step))
+        shape = (normals.shape[0], normals.shape[1])
+        rows, columns = (slice(0, n) for n in shape)
+        if mask is not None and np.any(mask):  # the pixels are taken where there may be some
+            rows, columns = (_span(np.any(mask, axis=axis)) for axis in (1, 0))
+        area = (rows.stop - rows.start) * (columns.stop - columns.start)
+        step = max(1, int(np.ceil(np.sqrt(area / n_samples))))
+        thin = (slice(rows.start, rows.stop, step), slice(columns.start, columns.stop, step))
         n = np.asarray(normals[thin], dtype=np.float64)
         size = np.linalg.norm(n, axis=-1)
-        x, y = (slope[thin] for slope in camera.slopes(shape))
+        x, y, z = (part[thin] for part in camera.coordinates(shape))
         valid = np.isfinite(size) & (size > 1e-6) & np.isfinite(x + y)
         if mask is not None:
             valid &= np.asarray(mask)[thin].astype(bool)
         used = tuple(_span(valid.any(axis=axis)) for axis in (1, 0))
-        n, size, valid, x, y = n[used], size[used], valid[used], x[used], y[used]
+        n, size, valid, x, y, z = n[used], size[used], valid[used], x[used], y[used], z[used]
         n = np.where(valid[..., None], n / np.where(valid, size, 1)[..., None], 0.0)
         focal = float(np.nanmedian(camera.focal(shape))) / step
-        return cls(n, valid, x, y, focal, camera.central)
+        return cls(n, valid, x, y, z, focal, camera.central)
+
+    @property
+    def looks_forward(self) -> bool:
+        """Whether x and y of a normal are right and down in the image, which they are not all around a panorama."""
+        return bool((self.z[self.valid] > 0).all())
 
     def change_axes(self, axes: np.ndarray) -> np.ndarray:
         """The normals in another frame."""
@@ -84,12 +94,13 @@ class NormalSample:
 
     def towards(self, n: np.ndarray) -> np.ndarray:
         """n·ray of each pixel, negative where the surface faces the camera."""
-        return n[..., 0] * self.x + n[..., 1] * self.y + n[..., 2]
+        return n[..., 0] * self.x + n[..., 1] * self.y + n[..., 2] * self.z
 
     def away(self, axes: np.ndarray) -> float:
         """The share of the pixels that clearly face away. A few degrees beyond grazing are attributed to noise."""
         n = change_axes(self.normals[self.valid], axes)
-        return float((n[:, 0] * self.x[self.valid] + n[:, 1] * self.y[self.valid] + n[:, 2] > 0.05).mean())
+        x, y, z = self.x[self.valid], self.y[self.valid], self.z[self.valid]
+        return float((n[:, 0] * x + n[:, 1] * y + n[:, 2] * z > 0.05).mean())
 
     def same(self, frames: Frames) -> bool:
         """Whether this map has the same normals in all of these frames."""
@@ -133,9 +144,9 @@ def loop_sums(sample: NormalSample, axes: np.ndarray) -> np.ndarray:
 
 def _jump(sample: NormalSample, n: np.ndarray, towards: np.ndarray, a: tuple, b: tuple) -> np.ndarray:
     """φ_b − φ_a of neighbours whose planes meet on the ray halfway between them, in pixels."""
-    x, y = (sample.x[a] + sample.x[b]) / 2, (sample.y[a] + sample.y[b]) / 2
-    at_a = n[a][..., 0] * x + n[a][..., 1] * y + n[a][..., 2]
-    at_b = n[b][..., 0] * x + n[b][..., 1] * y + n[b][..., 2]
+    x, y, z = ((part[a] + part[b]) / 2 for part in (sample.x, sample.y, sample.z))
+    at_a = n[a][..., 0] * x + n[a][..., 1] * y + n[a][..., 2] * z
+    at_b = n[b][..., 0] * x + n[b][..., 1] * y + n[b][..., 2] * z
     with np.errstate(divide="ignore", invalid="ignore"):
         return sample.focal * np.log(towards[a] * at_b / (at_a * towards[b]))
 
@@ -172,6 +183,8 @@ def by_silhouette(sample: NormalSample, frames: Frames) -> tuple[list[str], dict
     """Judge by the border of the mask, where normals of a closed object point outwards."""
     from scipy import ndimage
 
+    if not sample.looks_forward:
+        return list(frames), {}
     # Neither the frame of the image, nor the edge of a rectangular crop, nor a small hole is an outline.
     outside = ndimage.binary_opening(~sample.valid, iterations=3)
     border = sample.valid & ndimage.binary_dilation(outside, iterations=2)
@@ -194,6 +207,8 @@ def by_silhouette(sample: NormalSample, frames: Frames) -> tuple[list[str], dict
 
 def by_limbs(sample: NormalSample, frames: Frames) -> tuple[list[str], dict[str, float]]:
     """Judge by steep surfaces that end at a jump of the normal, across which they point."""
+    if not sample.looks_forward:
+        return list(frames), {}
     values = {}
     for name, axes in frames.items():
         n = sample.change_axes(axes)

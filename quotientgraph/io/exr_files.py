@@ -13,6 +13,7 @@ import struct
 import subprocess
 import sys
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -194,16 +195,16 @@ def _by_library(path: Path, names: list[str]) -> list[np.ndarray]:
 
 
 @writer(".exr")
-def write_exr(path: Path, array: np.ndarray) -> None:
-    """One channel Z, or R G B (A), as 32-bit floats with ZIP compression."""
+def write_exr(path: Path, array: np.ndarray, texts: Mapping[str, str] | None = None, channel: str = "Z") -> None:
+    """One channel, or R G B (A), as 32-bit floats with ZIP compression; `texts` become attributes of the header."""
     array = as_float32(array)
     if array.dtype != np.float32:
         raise ValueError(f"an EXR holds floating-point values here, got {array.dtype}; use .tiff or .npy")
     image = array[..., None] if array.ndim == 2 else array
     height, width, n_channels = image.shape
-    names = "Z" if array.ndim == 2 else "RGBA"[:n_channels]
+    names = channel if array.ndim == 2 else "RGBA"[:n_channels]
     order = sorted(range(n_channels), key=lambda i: names[i])  # channels are stored by name
-    head = _header(width, height, [names[i] for i in order])
+    head = _header(width, height, [names[i] for i in order], texts or {})
     n_blocks = -(-height // _ZIP_LINES)
     offset = len(head) + 8 * n_blocks
     table, blocks = [], []
@@ -220,7 +221,7 @@ def write_exr(path: Path, array: np.ndarray) -> None:
         file.writelines(blocks)
 
 
-def _header(width: int, height: int, names: list[str]) -> bytes:
+def _header(width: int, height: int, names: list[str], texts: Mapping[str, str]) -> bytes:
     channels = b"".join(name.encode() + b"\0" + struct.pack("<IIii", 2, 0, 1, 1) for name in names) + b"\0"
     window = struct.pack("<4i", 0, 0, width - 1, height - 1)
     attributes = [
@@ -232,6 +233,7 @@ def _header(width: int, height: int, names: list[str]) -> bytes:
         (b"pixelAspectRatio", b"float", struct.pack("<f", 1)),
         (b"screenWindowCenter", b"v2f", struct.pack("<ff", 0, 0)),
         (b"screenWindowWidth", b"float", struct.pack("<f", 1)),
+        *((name.encode(), b"string", text.encode()) for name, text in texts.items()),
     ]
     out = b"v/1\x01" + struct.pack("<I", 2)
     for name, kind, value in attributes:

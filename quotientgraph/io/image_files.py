@@ -9,12 +9,15 @@ from __future__ import annotations
 import logging
 import struct
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from .formats import InputError, check_size, reader, writer
 
+_PNG_HEAD = 33  # bytes of the signature and the first chunk, after which texts may stand
 _TIFF_CODECS = (1, 5, 8, 32773, 32946, 34925, 50000)  # none, LZW, deflate, PackBits, deflate, LZMA, Zstandard
 
 
@@ -55,12 +58,29 @@ def _checked_png(path: Path, data: bytes) -> bytes:
 
 
 @writer(".png")
-def write_png(path: Path, array: np.ndarray) -> None:
+def write_png(
+    path: Path,
+    array: np.ndarray,
+    texts: Mapping[str, str] | None = None,
+    pixels_per_metre: tuple[float, float] | None = None,
+) -> None:
+    """Write a PNG, with short texts by name and its resolution (across, down) where they are given."""
     import imagecodecs
 
     if array.dtype not in (np.uint8, np.uint16):
         raise ValueError(f"a PNG holds uint8 or uint16, got {array.dtype}; use .npy, .tiff or .exr")
-    path.write_bytes(imagecodecs.png_encode(np.ascontiguousarray(array)))
+    data = imagecodecs.png_encode(np.ascontiguousarray(array))
+    more = b""
+    if pixels_per_metre is not None:
+        dots = [min(max(round(value), 1), 2**31 - 1) for value in pixels_per_metre]
+        more += _png_chunk(b"pHYs", struct.pack(">IIB", *dots, 1))
+    for name, text in (texts or {}).items():
+        more += _png_chunk(b"iTXt", name.encode("latin-1") + b"\0\0\0\0\0" + text.encode())
+    path.write_bytes(data[:_PNG_HEAD] + more + data[_PNG_HEAD:])
+
+
+def _png_chunk(name: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
 
 
 @reader(".tif", ".tiff")
@@ -82,12 +102,22 @@ def read_tiff(path: Path) -> np.ndarray:
 
 
 @writer(".tif", ".tiff")
-def write_tiff(path: Path, array: np.ndarray) -> None:
+def write_tiff(
+    path: Path, array: np.ndarray, description: str | None = None, pixels_per_metre: tuple[float, float] | None = None
+) -> None:
+    """Write a TIFF, with a description and its resolution (across, down) where they are given."""
     import tifffile
 
+    options: dict[str, Any] = {}
+    if description is not None:
+        options = {"description": description, "metadata": None}
+    if pixels_per_metre is not None:
+        options |= {"resolution": tuple(value / 100 for value in pixels_per_metre), "resolutionunit": "CENTIMETER"}
     photometric = "rgb" if array.ndim == 3 and array.shape[2] in (3, 4) else "minisblack"
     with path.open("wb") as file:
-        tifffile.imwrite(file, as_float32(array), photometric=photometric, compression="zlib", planarconfig="contig")
+        tifffile.imwrite(
+            file, as_float32(array), photometric=photometric, compression="zlib", planarconfig="contig", **options
+        )
 
 
 def as_float32(array: np.ndarray) -> np.ndarray:

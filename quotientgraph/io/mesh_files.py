@@ -8,9 +8,10 @@ the format. Coordinates are float32 in all of them.
 
 from __future__ import annotations
 
-import json
+import logging
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,10 +20,13 @@ import numpy as np
 from ..geometry.mesh import Mesh
 from .atomic import OutputError, atomic
 from .formats import InputError, read_arrays
+from .glb_files import write_glb
+from .orientation import stated_orientation
 
 MeshWriter = Callable[[Path, Mesh, "np.ndarray | None"], None]
+_log = logging.getLogger(__name__)
 _HALF_TURN = np.array([1.0, -1.0, -1.0])
-_WRITERS: dict[str, tuple[MeshWriter, str]] = {}
+_WRITERS: dict[str, tuple[MeshWriter, str]] = {".glb": (write_glb, "opengl")}
 
 
 def mesh_writer(suffix: str, frame: str = "opengl") -> Callable[[MeshWriter], MeshWriter]:
@@ -41,7 +45,12 @@ def mesh_suffixes() -> list[str]:
 
 
 def write_mesh(
-    path: Path | str, mesh: Mesh, *, texture: np.ndarray | Path | str | None = None, frame: str | None = None
+    path: Path | str,
+    mesh: Mesh,
+    *,
+    texture: np.ndarray | Path | str | None = None,
+    frame: str | None = None,
+    coarser: Sequence[Mesh] = (),
 ) -> None:
     """Write a mesh as ``.ply``, ``.obj``, ``.glb`` or ``.stl``, with vertex normals.
 
@@ -52,6 +61,8 @@ def write_mesh(
         ``name.mtl``; one colour a vertex in ``.ply``; not possible in ``.stl``.
     frame : "opencv" or "opengl", optional
         Axes of the file, by default those of the format.
+    coarser : sequence of Mesh, optional
+        The same surface with fewer and fewer faces, for viewers that show less detail from afar; possible in ``.glb``.
     """
     path = Path(path)
     if path.suffix.lower() not in _WRITERS:
@@ -60,8 +71,16 @@ def write_mesh(
         raise OutputError(f"{path}: the surface has no triangle, every pixel is alone or cut off")
     write, habit = _WRITERS[path.suffix.lower()]
     turn = _turn(frame or habit)
-    turned = Mesh(mesh.vertices * turn, mesh.faces, mesh.normals * turn, mesh.pixels, mesh.shape)
-    write(path, turned, None if texture is None else _texture(texture))
+    turned = [replace(m, vertices=m.vertices * turn, normals=m.normals * turn) for m in (mesh, *coarser)]
+    image = None if texture is None else _texture(texture)
+    if not coarser:
+        write(path, turned[0], image)
+    elif write is write_glb:
+        write_glb(path, turned[0], image, turned[1:])
+    else:
+        raise OutputError(
+            f"{path}: coarser: a {path.suffix} file holds no levels of detail; use .glb or one mesh a file"
+        )
 
 
 def write_points(
@@ -104,6 +123,10 @@ def _turn(frame: str) -> np.ndarray:
 def _texture(texture: np.ndarray | Path | str) -> np.ndarray:
     source = texture if isinstance(texture, str | Path) else "texture"
     image = next(iter(read_arrays(texture).values())) if isinstance(texture, str | Path) else np.asarray(texture)
+    if isinstance(texture, str | Path) and stated_orientation(texture) != 1:
+        _log.warning(
+            "%s: states an orientation, which was not applied; pass oriented pixels if it does not fit", texture
+        )
     if image.ndim == 2 or (image.ndim == 3 and image.shape[2] < 3):
         image = np.repeat(image.reshape(*image.shape[:2], -1)[..., :1], 3, axis=-1)
     if image.ndim != 3 or image.dtype not in (np.uint8, np.uint16) or image.size == 0:
@@ -188,69 +211,3 @@ def _lines(pattern: str, rows: np.ndarray, chunk: int = 65536) -> Iterator[bytes
     for start in range(0, len(rows), chunk):
         part = rows[start : start + chunk]
         yield (pattern * len(part) % tuple(part.ravel().tolist())).encode("ascii")
-
-
-@mesh_writer(".glb")
-def _write_glb(path: Path, mesh: Mesh, texture: np.ndarray | None) -> None:
-    """Binary glTF 2.0: one buffer, one primitive, double sided, the texture embedded as PNG."""
-    blobs: list[bytes] = []
-    views: list[dict] = []
-
-    def add(data: bytes, **extra: int) -> int:
-        views.append({"buffer": 0, "byteOffset": sum(map(len, blobs)), "byteLength": len(data), **extra})
-        blobs.append(data + b"\0" * (-len(data) % 4))
-        return len(views) - 1
-
-    def accessor(array: np.ndarray, kind: str, component: int, target: int) -> int:
-        view = add(array.tobytes(), target=target)
-        accessors.append(
-            {
-                "bufferView": view,
-                "componentType": component,
-                "count": array.size // _WIDTH[kind],
-                "type": kind,
-            }
-        )
-        return len(accessors) - 1
-
-    accessors: list[dict] = []
-    xyz = mesh.vertices.astype("<f4")
-    attributes = {
-        "POSITION": accessor(xyz, "VEC3", 5126, 34962),
-        "NORMAL": accessor(mesh.normals.astype("<f4"), "VEC3", 5126, 34962),
-    }
-    accessors[0] |= {"min": xyz.min(axis=0).tolist(), "max": xyz.max(axis=0).tolist()}
-    indices = accessor(mesh.faces.astype("<u4"), "SCALAR", 5125, 34963)
-    material: dict = {
-        "doubleSided": True,
-        "pbrMetallicRoughness": {"metallicFactor": 0, "roughnessFactor": 0.8},
-    }
-    scene: dict = {
-        "asset": {"version": "2.0", "generator": "quotientgraph"},
-        "scene": 0,
-        "scenes": [{"nodes": [0]}],
-        "nodes": [{"mesh": 0}],
-        "materials": [material],
-    }
-    if texture is not None:
-        import imagecodecs
-
-        attributes["TEXCOORD_0"] = accessor(mesh.uv.astype("<f4"), "VEC2", 5126, 34962)
-        scene["images"] = [{"mimeType": "image/png", "bufferView": add(bytes(imagecodecs.png_encode(texture)))}]
-        scene["textures"] = [{"source": 0}]
-        material["pbrMetallicRoughness"]["baseColorTexture"] = {"index": 0}
-    scene["meshes"] = [{"primitives": [{"attributes": attributes, "indices": indices, "material": 0}]}]
-    size = sum(map(len, blobs))
-    scene |= {"accessors": accessors, "bufferViews": views, "buffers": [{"byteLength": size}]}
-    text = json.dumps(scene, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 4)
-    if size + len(text) + 28 >= 2**32:
-        raise OutputError(f"{path}: {size} bytes exceed the 4 GiB of a glb file; use .ply")
-    with atomic(path) as part, part.open("wb") as file:
-        file.write(struct.pack("<4sII", b"glTF", 2, 28 + len(text) + size))
-        file.write(struct.pack("<I4s", len(text), b"JSON") + text)
-        file.write(struct.pack("<I4s", size, b"BIN\0"))
-        file.writelines(blobs)
-
-
-_WIDTH = {"SCALAR": 1, "VEC2": 2, "VEC3": 3}

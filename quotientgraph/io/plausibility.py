@@ -24,7 +24,7 @@ CONTRADICTION = "the normals contradict"  # how every warning below begins, but 
 class Thresholds:
     """How clear a contradiction must be."""
 
-    n_at_first: int = 10_000  # a map without a contradiction in this many pixels is not looked at again
+    n_at_first: int = 20_000  # a map without a contradiction in this many pixels is not looked at again
     n_samples: int = 60_000
     away: float = 0.04  # a correct map has at most 1 % of its pixels clearly facing away, noise included
     explained: float = 0.25  # another statement explains the facing if it leaves less than this part of it
@@ -92,7 +92,8 @@ def _contradictions(
         return texts
     evidence = None
     if frame_is_stated:
-        evidence = detect_frame(normals, mask, view, frames=dict.fromkeys([frame, *FRAMES]), sample=sample)
+        frames = dict.fromkeys([frame, *FRAMES])
+        evidence = detect_frame(normals, mask, view, frames=frames, sample=sample, away_margin=_LIMITS.away)
     turned = replace(sample, normals=sample.change_axes(frame_axes(frame)))
     text = (
         (_frame(evidence, frame) if evidence is not None else "")
@@ -121,6 +122,10 @@ def _frame(evidence: FrameEvidence, frame: str) -> str:
         if best.away > _LIMITS.explained * stated.away:
             return ""
         why = f"{stated.away:.0%} of them face away from the camera, against {best.away:.0%}"
+    elif np.isnan(
+        [stated.residual, stated.outward, stated.limbs]
+    ).all():  # a few pixels, as JPEG adds them at an outline
+        return ""
     elif stated.residual > best.residual:
         why = f"their sums around loops are {stated.residual:.2g}, against {best.residual:.2g}"
     elif stated.outward < best.outward:
@@ -180,7 +185,7 @@ def _world(sample: NormalSample, evidence: FrameEvidence | None) -> str:
     if evidence is not None and min(score.away for score in evidence.scores.values()) < _LIMITS.explained * away:
         return ""
     n = sample.normals[sample.valid]
-    ray = np.stack([sample.x[sample.valid], sample.y[sample.valid], np.ones(len(n))], axis=-1)
+    ray = np.stack([part[sample.valid] for part in (sample.x, sample.y, sample.z)], axis=-1)
     ray /= np.linalg.norm(ray, axis=-1, keepdims=True)
     # The rotation that turns the normals most directly against their rays (orthogonal Procrustes problem).
     u, _, v = np.linalg.svd(-(ray.T @ n))

@@ -12,10 +12,36 @@ from typing import Any
 import numpy as np
 
 from laplacians.core.arrays import array_namespace, to_device
-from laplacians.core.jit import kernel, prange
+from laplacians.core.jit import WHOLE, kernel, portion
 from laplacians.system import Pattern
 
+from ..geometry.wrapping import pixel_beyond
 from ..graph.quotient import Quotient
+
+
+@dataclass(frozen=True)
+class Borders:
+    """The cut edges of a graph grouped by pair of components: what of `CutEdges` depends on the graph alone.
+
+    Attributes
+    ----------
+    pattern : Pattern
+        Pairs of adjacent components.
+    start : (n_pairs + 1,) int64
+        The edges of pair p are start[p]:start[p+1].
+    number : (n_cut,) int32
+        Which edge of G0 it is.
+    """
+
+    pattern: Pattern
+    start: Any
+    number: Any
+
+    @classmethod
+    def from_graph(cls, graph: Quotient) -> Borders:
+        """Group the cut edges of a graph."""
+        pattern, order, start = Pattern.from_edges(graph.n_components, graph.tail, graph.head)
+        return cls(pattern, start, graph.cut[order])
 
 
 @dataclass(frozen=True)
@@ -72,17 +98,16 @@ class CutEdges:
         scale : float or (n_pixels,) float64
             Factor of a residual before it is compared with the outlier thresholds; see `Outliers.scale`.
         """
-        pixels, cut = graph.pixels, graph.cut
-        pattern, order, start = Pattern.from_edges(graph.n_components, graph.tail, graph.head)
-        number = cut[order]
+        pixels, borders = graph.pixels, Borders.from_graph(graph)
+        pattern, start, number = borders.pattern, borders.start, borders.number
         n_cut, one_sided = len(number), graph.jump.ndim == 2
         difference, residual = np.empty(n_cut), np.empty(n_cut)
         residual_back = np.empty(n_cut) if one_sided else residual
         beyond, component = np.empty((2, n_cut)), np.empty((2, n_cut), dtype=np.int32)
         gamma_squared, unit = np.empty((2, n_cut)), np.empty(n_cut)
         _gather(
-            pixels.tail, pixels.head, pixels.map.index, pixels.map.position, graph.labels, number, potential,
-            np.broadcast_to(graph.jump[..., number], (2, n_cut)), pixels.gamma_squared, np.ravel(scale),
+            pixels.tail, pixels.head, pixels.map.index, pixels.map.position, pixels.map.wrap.flags, graph.labels, number,
+            potential, np.broadcast_to(graph.jump[..., number], (2, n_cut)), pixels.gamma_squared, np.ravel(scale),
             difference, residual, residual_back, beyond, component, gamma_squared, unit,
         )  # fmt: skip
         return cls(pattern, start, number, difference, residual, residual_back, beyond, component, gamma_squared, unit)
@@ -152,31 +177,27 @@ class CutEdges:
         )
 
 
-@kernel(parallel=True, parallel_from=2**19)
+@kernel(parallel_from=2**19)
 def _gather(
-    tail, head, index, position, labels, number, potential, jump, gamma, scale,
-    difference, residual, residual_back, beyond, component, gamma_squared, unit,
+    tail, head, index, position, wraps, labels, number, potential, jump, gamma, scale,
+    difference, residual, residual_back, beyond, component, gamma_squared, unit, share=WHOLE,
 ):  # fmt: skip
     """Write the fields of `CutEdges`, each edge turned so that its tail lies in the component of the smaller number.
 
     `number` (n_cut,) lists the edges; `jump` (2, n_cut) belongs to them; the other inputs are per pixel or per edge of G0.
     """
-    height, width = index.shape
-    for k in prange(len(number)):
+    for k in portion(len(number), share):
         e = number[k]
         turned = labels[tail[e]] > labels[head[e]]
         a, b = (head[e], tail[e]) if turned else (tail[e], head[e])
-        va, ua = position[a] // width, position[a] % width
-        vb, ub = position[b] // width, position[b] % width
         difference[k] = potential[a] - potential[b]
         residual[k] = difference[k] + jump[1, k] if turned else difference[k] - jump[0, k]
         residual_back[k] = difference[k] + jump[0, k] if turned else difference[k] - jump[1, k]
         unit[k] = scale[a] if len(scale) > 1 else scale[0]
         for side in range(2):
             here = a if side == 0 else b
-            v = 2 * va - vb if side == 0 else 2 * vb - va
-            u = 2 * ua - ub if side == 0 else 2 * ub - ua
-            other = index[v, u] if 0 <= v < height and 0 <= u < width else -1
+            there = b if side == 0 else a
+            other = pixel_beyond(index, position[there], position[here], wraps)
             gamma_squared[side, k] = gamma[here]
             beyond[side, k] = potential[other] - potential[here] if other >= 0 else 0.0
             component[side, k] = labels[other] if other >= 0 else -1

@@ -14,16 +14,20 @@ from typing import Any
 import numpy as np
 
 import laplacians
-from laplacians import LaplacianSystem, Multigrid, NeighbourLists, solve_checked
+from laplacians import GridGraph, LaplacianSystem, Multigrid, NeighbourLists, solve_checked
 from laplacians.core.arrays import centred
-from laplacians.core.jit import kernel
+from laplacians.core.jit import WHOLE, kernel, portion
 
 from ..graph.quotient import Quotient
+from .torus import fill_torus, is_continuous
 
 # A function of a graph, the weights and the jumps of its edges that returns the edges inside components to leave out.
 LeaveOut = Callable[[Quotient, np.ndarray, np.ndarray], np.ndarray]
 
 _MULTIGRID = Multigrid(rtol=1e-9, energy_tol=1e-5)
+# Where more than this part of the edges is cut, hardly a square of 2×2 pixels lies in one component, and neighbour lists are
+# quicker than a grid.
+_MOST_CUT = 0.3
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,8 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
     """Minimise Σ W (φ_a − φ_b − jump)² over the edges inside components.
 
     At the start all potentials are equal, so the bilateral weight of an equation is ½γ². One solve is made. No two
-    components share an unknown, so one block-diagonal system holds them all.
+    components share an unknown, so one block-diagonal system holds them all. Nothing is solved where the graph knows the
+    potential inside its components already.
 
     Parameters
     ----------
@@ -62,17 +67,33 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
     Filling
     """
     pixels, labels = graph.pixels, graph.labels
+    if graph.inside is not None:
+        return Filling(centred(graph.inside, labels), True, 0)
+    if solver == "auto" and pixels.map.wrap and graph.n_components == 1 and is_continuous(pixels):
+        x, converged, iterations = fill_torus(pixels)
+        return Filling(x - x.mean(), converged, iterations)
+    weight, jump = equations(graph, leave_out)
+    x = along_trees(pixels.n_pixels, pixels.tail, pixels.head, weight, jump)[0]
     rhs = np.zeros(pixels.n_pixels)
-    weight, jump = _equations(graph, leave_out)
-    x = along_trees(pixels.n_pixels, pixels.tail, pixels.head, weight, jump)
-    energy, worst = _mismatch(pixels.tail, pixels.head, weight, jump, x, rhs)
+    energy, worst = mismatch(pixels.tail, pixels.head, weight, jump, x, rhs)
     converged, iterations = True, 0
     if worst <= 1e-13:  # the tree is a solution, to rounding
         pass
     elif solver == "auto":
-        neighbours = NeighbourLists.from_edges(pixels.n_pixels, pixels.tail, pixels.head, weight)
-        del weight, jump  # their memory is needed for the multigrid hierarchy
-        solution = _MULTIGRID.improve(neighbours, x, rhs, energy)
+        del jump  # memory is needed for the multigrid hierarchy
+        few_cut = pixels.n_pixels > _MULTIGRID.coarsest and len(graph.cut) < _MOST_CUT * pixels.n_edges
+        placed = pixels.cells() if few_cut else None
+        if placed is None:
+            neighbours: Any = NeighbourLists.from_edges(pixels.n_pixels, pixels.tail, pixels.head, weight)
+            del weight
+            solution = _MULTIGRID.improve(neighbours, x, rhs, energy)
+        else:
+            shape, cell = placed
+            neighbours = GridGraph.from_edges(shape, cell, pixels.tail, pixels.head, weight)
+            del weight
+            x, rhs = (_spread(values, cell, neighbours.n) for values in (x, rhs))
+            solution = _MULTIGRID.improve(neighbours, x, rhs, energy)
+            x = x[cell]
         converged, iterations = solution.converged, solution.iterations
     else:
         used = weight > 0
@@ -84,37 +105,64 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
     return Filling(centred(x, labels), converged, iterations)
 
 
-def _equations(graph: Quotient, leave_out: LeaveOut | None) -> tuple[np.ndarray, np.ndarray]:
+def equations(graph: Quotient, leave_out: LeaveOut | None) -> tuple[np.ndarray, np.ndarray]:
     """Weight (n_edges,) float32 of both equations of each edge together, 0 if it does not count, and their mean jump."""
     tail, head = graph.pixels.tail, graph.pixels.head
     gamma = 0.5 * graph.pixels.gamma_squared
     jump = np.asarray(graph.jump)
     if jump.ndim == 2:
         jump = (gamma[tail] * jump[0] + gamma[head] * jump[1]) / (gamma[tail] + gamma[head])
+    weight = np.empty(len(tail), dtype=np.float32)
     gamma = gamma.astype(np.float32)
-    weight = gamma[tail] + gamma[head]
-    weight[graph.cut] = 0
+    _weigh(gamma, graph.labels, tail, head, weight)
+    del gamma
     if leave_out is not None:
         weight[leave_out(graph, weight, jump)] = 0
     return weight, jump
 
 
-def along_trees(n: int, tail: np.ndarray, head: np.ndarray, weight: np.ndarray, jump: np.ndarray) -> np.ndarray:
-    """(n,) jumps added up along a spanning tree of every connected piece of the edges of positive weight."""
-    x = np.zeros(n)
-    _integrate_trees(tail, head, weight, jump, np.arange(n, dtype=np.int32), x)
-    return x
+def _spread(values: np.ndarray, cell: np.ndarray, n: int) -> np.ndarray:
+    """(n,) the values at their cells, and zeros elsewhere."""
+    out = np.zeros(n)
+    out[cell] = values
+    return out
+
+
+def along_trees(
+    n: int, tail: np.ndarray, head: np.ndarray, weight: np.ndarray, jump: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Add up jumps along a spanning tree of every connected piece of the edges of positive weight.
+
+    Returns
+    -------
+    x : (n,) float64
+    root : (n,) int32
+        First node of the piece of each node.
+    """
+    x, root = np.zeros(n), np.arange(n, dtype=np.int32)
+    _integrate_trees(tail, head, weight, jump, root, x)
+    return x, root
+
+
+@kernel(parallel_from=2**21)
+def _weigh(gamma, labels, tail, head, weight, share=WHOLE):
+    """Write the weight of each edge, 0 if it is cut."""
+    for e in portion(len(weight), share):
+        a, b = tail[e], head[e]
+        weight[e] = gamma[a] + gamma[b] if labels[a] == labels[b] else np.float32(0)
 
 
 @kernel
 def _integrate_trees(tail, head, weight, jump, parent, x):
     """Union-find in which every node knows its offset to its parent; parents come before their children.
 
-    On entry every node is its own parent, and x is zero.
+    On entry every node is its own parent, and x is zero. On exit the parent of a node is the root of its tree.
     """
     for e in range(len(tail)):
         if weight[e] > 0:
             a, b = tail[e], head[e]
+            if parent[a] == parent[b]:  # most edges: both ends are in one tree already
+                continue
             up_a, up_b = 0.0, 0.0
             while parent[a] != a:
                 x[a] += x[parent[a]] if parent[parent[a]] != parent[a] else 0.0
@@ -135,10 +183,11 @@ def _integrate_trees(tail, head, weight, jump, parent, x):
     for i in range(len(x)):
         if parent[i] != i:
             x[i] += x[parent[i]]
+            parent[i] = parent[parent[i]]
 
 
 @kernel
-def _mismatch(tail, head, weight, jump, x, rhs):
+def mismatch(tail, head, weight, jump, x, rhs):
     """rhs += Bᵀ W (jump − B x). Return the energy of the mismatch and the largest mismatch of an edge."""
     energy, worst = 0.0, 0.0
     for e in range(len(tail)):

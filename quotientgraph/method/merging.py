@@ -31,8 +31,9 @@ def merged(graph: Quotient, cut: CutEdges, shift: Any) -> Quotient:
         Qm+1.
     """
     pattern = cut.pattern
-    chosen = least_residual_edges(pattern.n, pattern.tail[cut.pair], pattern.head[cut.pair], cut.residuals(shift))
-    return graph.contract(to_host(cut.number[chosen]))
+    residual = cut.residuals(shift)
+    chosen = least_residual_edges(pattern.n, pattern.tail[cut.pair], pattern.head[cut.pair], residual)
+    return graph.contract(to_host(cut.number[chosen]), to_host(residual[chosen]))
 
 
 def least_residual_edges(n: int, tail: Any, head: Any, residual: Any) -> Any:

@@ -19,7 +19,7 @@ from laplacians.core.arrays import namespace, to_host
 
 from ..graph.quotient import Quotient
 from ..settings import Settings
-from .cutedges import CutEdges
+from .cutedges import Borders, CutEdges
 from .filling import LeaveOut, fill
 from .outcome import Outcome, Progress, centred_pieces, reporter, warnings_of
 from .scales import Known, Scales
@@ -124,6 +124,7 @@ def optimize(
         filled = laplacians.working_clock()
         start, potential = (whole, inside.potential) if hooks.join is None else hooks.join(whole, inside.potential)
         cut = CutEdges.from_graph(start, potential, scale)
+        borders = Borders(cut.pattern, cut.start, cut.number) if start is graph else None
         scales = Scales(start, cut, potential, settings, backend, report, xp, known)
         converged = scales.descend()
         if hooks.refine is not None:
@@ -149,6 +150,7 @@ def optimize(
         warnings=warnings_of(graph, scales.history, converged, scales.unsolved, inside.converged),
         device="cpu" if xp is np else "cuda",
         certainty=None if placed is None else placed.certainty,
+        borders=borders if placed is None else None,
     )
 
 

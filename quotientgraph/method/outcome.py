@@ -13,6 +13,7 @@ from laplacians.core.arrays import centred
 
 from ..geometry.normals import LEFT_OUT
 from ..graph.quotient import Quotient
+from .cutedges import Borders
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +55,8 @@ class Outcome:
         "cpu" or "cuda": where the scales were optimised.
     certainty : (n_pixels,) float64 or None
         Probability that the depth of each pixel is right, where a depth prior tells; None without a prior.
+    borders : Borders or None
+        Those of Q0, with what its solver knows of them, for who goes on from here; None if there are none to share.
     """
 
     graph: Quotient
@@ -65,6 +68,7 @@ class Outcome:
     warnings: list[str]
     device: str = "cpu"
     certainty: np.ndarray | None = None
+    borders: Borders | None = None
 
 
 def centred_pieces(potential: np.ndarray, graph: Quotient) -> np.ndarray:

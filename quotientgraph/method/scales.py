@@ -149,7 +149,7 @@ class Scales:
         float
             The energy after the step, with the weights before it.
         """
-        terms = pair_terms(cut, self.shift, bilateral, outliers)
+        terms = self.terms(cut, bilateral, outliers)
         weight = self.xp.maximum(terms[0], _LEAST_WEIGHT * float(terms[0].mean()))
         if self.ties is None:
             system, start_energy = LaplacianSystem(cut.pattern, weight, terms[1]), float(terms[2].sum())
@@ -174,6 +174,10 @@ class Scales:
         self.history.append(step)
         self.report(step)
         return energy
+
+    def terms(self, cut: CutEdges, bilateral: bool, outliers: Outliers) -> Any:
+        """(3, n_pairs) what the cut edges add up to at the present shift; see `pair_terms`."""
+        return pair_terms(cut, self.shift, bilateral, outliers)
 
     def merge(self) -> None:
         """Go on with the graph one level up; see `quotientgraph.method.merging`.

@@ -122,16 +122,17 @@ def bar_chart(name: str, seconds: dict[str, float]) -> str:
     return _svg(f"chart {name}", WIDTH, 16 + room * len(seconds), f"Time per stage: {told}", parts)
 
 
-def color_bar(name: str, scale: Scale, unit: str = "") -> str:
-    """Return the colour ramp `name` with the values of `scale` underneath as SVG."""
+def color_bar(name: str, scale: Scale, unit: str = "", key: str | None = None) -> str:
+    """Return the colour ramp `name` with the values of `scale` underneath as SVG; `key` is unique in a page."""
+    key = key or name
     width, pad = 320, 14
     table = color_ramp(name)
     stops = "".join(
         f'<stop offset="{i / 12:.4f}" stop-color="#{bytes(table[round(i * 255 / 12)]).hex()}"/>' for i in range(13)
     )
     parts = [
-        f'<defs><linearGradient id="ramp-{name}">{stops}</linearGradient></defs>'
-        f'<rect x="{pad}" y="2" width="{width - 2 * pad}" height="9" rx="2" fill="url(#ramp-{name})"/>'
+        f'<defs><linearGradient id="ramp-{key}">{stops}</linearGradient></defs>'
+        f'<rect x="{pad}" y="2" width="{width - 2 * pad}" height="9" rx="2" fill="url(#ramp-{key})"/>'
     ]
     for tick in scale.ticks(5):
         u = pad + float(scale(tick)) * (width - 2 * pad)

@@ -13,13 +13,17 @@ import numpy as np
 from . import pictures as pic
 from .charts import color_bar
 from .color import Scale, brief, colorize
+from .coloring import component_picture
+from .comparison import Comparison
+from .graph_pictures import uncertainty_picture, uncertainty_scale
 
 if TYPE_CHECKING:
     from ..result import Reconstruction
 
 MAX_LEVELS = 8
 MAX_SIDE = 1024  # longest side of a picture in pixels
-BUDGET = 2_800_000  # bytes of PNG; base64 makes a third more of it
+BUDGET = 1_200_000  # characters of all pictures in base64
+QUALITY = 82  # of pictures without sharp borders
 
 
 @dataclass(frozen=True)
@@ -36,8 +40,10 @@ class Picture:
     nearest: bool = False  # labels must not be averaged
 
 
-def gallery(result: Reconstruction, crop: tuple[slice, slice], image: np.ndarray | None) -> list[Picture]:
-    """Return all pictures of a result, cropped."""
+def gallery(
+    result: Reconstruction, crop: tuple[slice, slice], image: np.ndarray | None, beside: Comparison
+) -> list[Picture]:
+    """Return all pictures of a result and of what is known beside it, cropped."""
     valid = np.isfinite(result.depth)[crop]
     everywhere = np.ones_like(valid)
     out = []
@@ -49,6 +55,9 @@ def gallery(result: Reconstruction, crop: tuple[slice, slice], image: np.ndarray
         add("image", "Image", "As given.", _rgb(image, result.depth.shape)[crop], everywhere, "input")
     normals = pic.normal_picture(pic.normal_image(result))[crop]
     add("normals", "Normal map", "Red is right, green is up, blue is to the viewer.", normals, valid, "input")
+    said = "Of the surface that was found. Compare them with the normal map: move the slider below the two views."
+    shown = np.isfinite(beside.normals).all(axis=-1)[crop]
+    add("result-normals", "Normals of the result", said, pic.normal_picture(beside.normals)[crop], shown, "input")
     if not np.isfinite(result.depth).all():  # else it would be an empty frame
         mask = np.where(valid[..., None], np.uint8(236), np.uint8(38)).repeat(3, axis=-1)
         add("mask", "Mask", "Light pixels are valid and were integrated.", mask, everywhere, "input", "", True)
@@ -71,6 +80,34 @@ def gallery(result: Reconstruction, crop: tuple[slice, slice], image: np.ndarray
         legend = color_bar("confidence", Scale(0.0, 1.0))
         rgb = colorize(confidence, Scale(0.0, 1.0), "confidence")[crop]
         add("confidence", "Confidence", said, rgb, np.isfinite(confidence)[crop], "depth", legend)
+    scale = Scale(0.0, max(1.0, pic.depth_scale(beside.angle).high))
+    said = "Angle in degrees between the normals of the result and the normal map."
+    rgb = colorize(beside.angle, scale, "residual")[crop]
+    add(
+        "angle",
+        "Angle to the input",
+        said,
+        rgb,
+        np.isfinite(beside.angle)[crop],
+        "depth",
+        color_bar("residual", scale, "°", "angle"),
+    )
+    if beside.error is not None:
+        per_cent = 100 * beside.error
+        legend = color_bar("residual", pic.residual_scale(per_cent), " %", "error")
+        said = "Error of the depth in per cent, after the free factor or offset has been fitted."
+        rgb = pic.residual_picture(per_cent)[crop]
+        add("error", "Error against the true depth", said, rgb, np.isfinite(per_cent)[crop], "depth", legend)
+    if beside.prior is not None:
+        said = "What was known before, in the colours of the depth."
+        rgb = pic.depth_picture(beside.prior, scale=pic.depth_scale(result.depth))[crop]
+        add("prior", "Depth prior", said, rgb, np.isfinite(beside.prior)[crop], "depth")
+    uncertainty = getattr(result, "uncertainty", None)
+    if uncertainty is not None:
+        said = "Standard deviation of each component’s scale, in pixels at the surface, from the borders that hold it."
+        legend = color_bar("residual", uncertainty_scale(uncertainty), " px", "uncertainty")
+        rgb = uncertainty_picture(uncertainty)[crop]
+        add("uncertainty", "Uncertainty of scale", said, rgb, np.isfinite(uncertainty)[crop], "depth", legend)
     return out
 
 
@@ -83,7 +120,7 @@ def _levels(result: Reconstruction, crop: tuple[slice, slice], valid: np.ndarray
             f"level-{k}",
             f"Level {levels[k].level}",
             f"{brief(int(levels[k].n_components))} component{'s' if levels[k].n_components != 1 else ''}",
-            pic.label_picture(labels[k])[crop],
+            component_picture(labels[k])[crop],
             valid,
             "components",
             nearest=True,
@@ -135,16 +172,30 @@ def png_uri(array: np.ndarray) -> str:
     return "data:image/png;base64," + base64.b64encode(data).decode()
 
 
-def encode(shown: list[Picture]) -> dict[str, tuple[str, int, int]]:
-    """Return data URI, width and height of each picture by name, at the largest size at which all fit the budget."""
+def picture_uri(array: np.ndarray, sharp: bool) -> str:
+    """Return an (H, W, 4) uint8 array as a data URI: as PNG if its borders must stay sharp, otherwise as WebP."""
+    import imagecodecs
+
+    if sharp:
+        return png_uri(array)
+    data = imagecodecs.webp_encode(np.ascontiguousarray(array), level=QUALITY, lossless=False)
+    return "data:image/webp;base64," + base64.b64encode(data).decode()
+
+
+def encode(shown: list[Picture], budget: int = BUDGET) -> dict[str, tuple[str, int, int]]:
+    """Return data URI, width and height of each picture by name, at the largest size at which all fit the budget.
+
+    Tiny pictures are enlarged by viewers, so they stay exact.
+    """
     out: dict[str, tuple[str, int, int]] = {}
     longest = max(max(picture.valid.shape) for picture in shown)
     step = math.ceil(longest / MAX_SIDE)
     while True:
         for picture in shown:
             array = shrink(picture, step)
-            out[picture.name] = (png_uri(array), array.shape[1], array.shape[0])
-        excess = sum(len(uri) for uri, _, _ in out.values()) / (BUDGET * 4 / 3)
+            sharp = picture.nearest or max(array.shape) < 200
+            out[picture.name] = (picture_uri(array, sharp), array.shape[1], array.shape[0])
+        excess = sum(len(uri) for uri, _, _ in out.values()) / budget
         if excess <= 1 or step >= longest:
             return out
         step = math.ceil(step * max(1.01, 0.9 * math.sqrt(excess)))  # bytes go with the area
@@ -155,10 +206,9 @@ def figure_html(picture: Picture, coded: tuple[str, int, int]) -> str:
     uri, width, height = coded
     alt = escape(f"{picture.title}. {picture.caption}")
     rough = ' class="rough"' if max(width, height) < 200 or picture.nearest else ""
-    how = ' data-filter="nearest"' if picture.nearest else ""
     return (
         f'<figure><button class="picture" type="button" aria-label="Enlarge: {escape(picture.title)}">'
-        f'<img id="picture-{picture.name}"{rough}{how} width="{width}" height="{height}" alt="{alt}" '
+        f'<img id="picture-{picture.name}"{rough} width="{width}" height="{height}" alt="{alt}" '
         f'src="{uri}">'
         f"</button>{picture.legend}"
         f"<figcaption><b>{escape(picture.title)}</b> {escape(picture.caption)}</figcaption></figure>"

@@ -16,11 +16,10 @@ import numpy as np
 
 from ..io.atomic import atomic
 from .charts import bar_chart, clock, line_chart
-from .color import brief, color_ramp
+from .color import brief
 from .facts import fact_rows, headline, verdict
-from .gallery import Picture, encode, figure_html, gallery, png_uri
-from .pictures import crop_of
-from .viewer_mesh import grid_mesh, pack
+from .gallery import figure_html
+from .surface import SCRIPTS, views_html, views_note, views_of
 
 if TYPE_CHECKING:
     from ..result import Reconstruction, Step
@@ -35,6 +34,8 @@ def write_report(
     title: str | None = None,
     image: np.ndarray | None = None,
     about: Mapping[str, str] | None = None,
+    truth: np.ndarray | None = None,
+    prior: np.ndarray | None = None,
 ) -> Path:
     """Write the report of a reconstruction as one self-contained HTML file.
 
@@ -49,6 +50,10 @@ def write_report(
         A photograph of the scene, shown next to the normals and on the 3-D surface.
     about : mapping of names to texts, optional
         Further rows at the top of the table of facts, such as the file of the input and how its frame was found.
+    truth : (H, W) array, optional
+        The true depth, NaN where it is not known. The error of the result is shown then.
+    prior : (H, W) array, optional
+        The depth prior that was given to the method, to be compared with the result.
 
     Returns
     -------
@@ -65,25 +70,31 @@ def write_report(
     True
     """
     path = Path(path)
-    text = report_html(result, title=path.stem if title is None else title, image=image, about=about)
+    name = path.stem if title is None else title
+    text = report_html(result, title=name, image=image, about=about, truth=truth, prior=prior)
     with atomic(path) as part:
         part.write_text(text, encoding="utf-8")
     return path
 
 
 def report_html(
-    result: Reconstruction, *, title: str, image: np.ndarray | None = None, about: Mapping[str, str] | None = None
+    result: Reconstruction,
+    *,
+    title: str,
+    image: np.ndarray | None = None,
+    about: Mapping[str, str] | None = None,
+    truth: np.ndarray | None = None,
+    prior: np.ndarray | None = None,
 ) -> str:
     """Return the text of the report; parameters as in `write_report`.
 
     A file name that is not valid UTF-8 reaches Python with lone surrogates in it, which no file can hold. Each of them
     becomes a question mark.
     """
-    crop = crop_of(result)
-    shown = gallery(result, crop, image)
-    coded = encode(shown)
+    views = views_of(result, image, truth, prior)
+    crop, shown, coded = views.crop, views.pictures, views.coded
     style = _asset("page.css")
-    scripts = [_asset("viewer.js"), _asset("page.js")]
+    scripts = [_asset(name) for name in (*SCRIPTS, "page.js")]
 
     def group(section: str) -> str:
         members = [figure_html(p, coded[p.name]) for p in shown if p.section == section]
@@ -100,7 +111,7 @@ def report_html(
         f'<title>{escape(title)} · quotientgraph</title><link rel="icon" href="data:,">',
         f"<style>{style}</style></head><body><main>",
         _header(result, title),
-        _surface(result, crop, shown, coded),
+        _section("surface", "Surface", views_html(views) + f'<p class="note">{escape(views_note(views.mesh))}</p>'),
         _section("input", "Input", group("input"), _input_note(result, crop)),
         _section("components", "Components", group("components"), _LEVELS_NOTE),
         _section("depth", "Depth and discontinuities", group("depth")),
@@ -114,6 +125,29 @@ def report_html(
     return "".join(parts).encode("utf-8", "replace").decode("utf-8")
 
 
+def inline_html(result: Reconstruction, *, image: np.ndarray | None = None, size: int = 900_000) -> str:
+    """Return a page with the two views alone, in about `size` characters, for the frame of a notebook."""
+    views = views_of(result, image, only=INLINE, size=size, max_points=40_000)
+    style = _asset("page.css")
+    scripts = [_asset(name) for name in SCRIPTS]
+    hidden = "".join(
+        f'<img id="picture-{p.name}" src="{views.coded[p.name][0]}" alt="" hidden>' for p in views.pictures
+    )
+    numbers = "".join(f"<div><dt>{escape(k)}</dt><dd>{escape(v)}</dd></div>" for k, v in headline(result))
+    parts = [
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(style, scripts)}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<meta name="color-scheme" content="light dark"><title>quotientgraph</title>',
+        f'<style>{style}</style></head><body class="inline"><main><dl class="numbers">{numbers}</dl>',
+        f'<section id="surface">{views_html(views)}</section></main>{hidden}',
+        *(f"<script>{s}</script>" for s in scripts),
+        "</body></html>\n",
+    ]
+    return "".join(parts)
+
+
+INLINE = ("image", "normals", "result-normals", "depth", "shading", "residual", "confidence", "level-0", "angle")
 _JUMP = 3.0  # from this factor on, a rise of the energy is explained
 _ENERGY_NOTE = (
     "The energy of an iteration is measured with the weights of that iteration. It therefore jumps where other weights "
@@ -154,41 +188,6 @@ def _header(result: Reconstruction, title: str) -> str:
         f'<section id="warnings" class="{"calm" if good and not warnings else "loud"}" aria-label="Warnings">'
         f"<p><b>{escape(verdict(result))}</b> {count}</p>{told}</section>"
     )
-
-
-def _surface(result: Reconstruction, crop: tuple[slice, slice], shown: list[Picture], coded: dict) -> str:
-    mesh = grid_mesh(result, crop)
-    attributes, data = pack(mesh)
-    dataset = " ".join(f'data-{k}="{v}"' for k, v in attributes.items())
-    first = next(p.name for p in shown if p.section == "components")
-    modes = [("Shaded", 0, ""), ("Normals", 1, ""), ("Depth", 2, "ramp-image")]
-    modes.append(("Components", 3, f"picture-{first}"))
-    if any(p.name == "image" for p in shown):
-        modes.append(("Image", 3, "picture-image"))
-    choices = "".join(
-        f'<label><input type="radio" name="mode" value="{value}" data-texture="{texture}"'
-        f"{' checked' if not k else ''}><span>{name}</span></label>"
-        for k, (name, value, texture) in enumerate(modes)
-    )
-    every = "every pixel" if mesh.step == 1 else f"every {mesh.step} pixels in each direction"
-    said = f"{brief(mesh.n_triangles)} triangles, one point for {every}, cut where the surface breaks."
-    if mesh.n_far:
-        said += f" {brief(mesh.n_far)} points far outside the scene are not drawn."
-    still = coded["shading"][0]
-    body = (
-        f'<div id="stage" class="flat"><canvas id="view" tabindex="0" role="img" {dataset} '
-        'aria-label="Interactive 3-D view of the surface. Arrow keys turn, plus and minus zoom, 0 resets."'
-        f'></canvas><div class="still"><img src="{still}" alt="The surface, shaded"><p id="view-message">'
-        "This view needs JavaScript; the surface is shown as a still picture.</p></div>"
-        f'<div class="controls"><fieldset><legend>Colour by</legend>{choices}</fieldset>'
-        '<button id="view-reset" type="button">Reset</button>'
-        '<button id="view-whole" type="button" hidden>Full screen</button></div></div>'
-        '<p class="note">Drag to turn, shift-drag or two fingers to move, pinch or click and scroll to zoom, '
-        f"double-click to reset. {said}</p>"
-        f'<img id="ramp-image" src="{png_uri(color_ramp("depth")[None])}" alt="" hidden>'
-        f'<script type="text/plain" id="mesh">{data}</script>'
-    )
-    return _section("surface", "Surface", body)
 
 
 def _input_note(result: Reconstruction, crop: tuple[slice, slice]) -> str:

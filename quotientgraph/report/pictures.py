@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 WHITE = 255
 
 
-def depth_picture(depth: np.ndarray, *, shade: bool = True, background: int = WHITE) -> np.ndarray:
+def depth_picture(
+    depth: np.ndarray, *, shade: bool = True, background: int = WHITE, scale: Scale | None = None
+) -> np.ndarray:
     """Show depth by colour; near is light.
 
     Parameters
@@ -26,6 +28,8 @@ def depth_picture(depth: np.ndarray, *, shade: bool = True, background: int = WH
         Whether to shade the colours as if the surface were lit.
     background : int
         Grey value outside the valid pixels.
+    scale : Scale, optional
+        Which depths the ends of the colours mean, by default `depth_scale`.
 
     Returns
     -------
@@ -37,7 +41,7 @@ def depth_picture(depth: np.ndarray, *, shade: bool = True, background: int = WH
     (1, 3, 3)
     """
     depth = _image("depth", depth)
-    rgb = colorize(depth, depth_scale(depth), "depth").astype(np.float64)
+    rgb = colorize(depth, scale or depth_scale(depth), "depth").astype(np.float64)
     if shade:
         rgb *= (0.80 + 0.24 * _hillshade(depth))[..., None]
     return _on_background(rgb, np.isfinite(depth), background)

@@ -1,6 +1,7 @@
 // The 3-D view: plain WebGL 1 on one canvas. Orbit by dragging, pan with a second button or finger, zoom by wheel or
-// pinch. The mesh arrives as an implicit grid (see mesh.py, `pack`); triangles are built here.
-(() => {
+// pinch. The mesh arrives as an implicit grid (see viewer_mesh.py, `pack`); triangles are built here. What the surface wears
+// is told by maps.js, which also unpacks the arrays.
+(async () => {
   "use strict";
   const canvas = document.getElementById("view");
   const stage = document.getElementById("stage");
@@ -19,18 +20,21 @@
   // ---- mesh -------------------------------------------------------------------------------------------------------
   const numbers = (name) => canvas.dataset[name].split(" ").map(Number);
   const [rows, columns, step, height, width] = numbers("grid");
-  const mesh = unpack(atob(document.getElementById("mesh").textContent.trim()));
+  if (!window.DecompressionStream) return fail("This browser is too old to unpack the surface, so it is a still picture.");
+  const mesh = triangles(await packed.unpack("mesh"));
 
-  function unpack(text) {
-    const bytes = Uint8Array.from(text, (c) => c.charCodeAt(0));
+  function triangles(bytes) {
     const nBits = Math.ceil((rows * columns) / 8);
     const nCells = Math.max(rows - 1, 0) * Math.max(columns - 1, 0);
     const name = new Int32Array(rows * columns).fill(-1);
     let n = 0;
     for (let i = 0; i < name.length; i++) if ((bytes[i >> 3] >> (i & 7)) & 1) name[i] = n++;
     const at = nBits + nCells;
-    const position = new Uint16Array(bytes.slice(at, at + 6 * n).buffer);
-    const normal = new Int8Array(bytes.slice(at + 6 * n, at + 9 * n).buffer);
+    const position = new Uint16Array(3 * n), normal = new Int8Array(3 * n);
+    for (let k = 0; k < 3; k++) {
+      packed.planes(bytes, at + 2 * k * n, n, 2).forEach((x, i) => { position[3 * i + k] = x; });
+      packed.planes(bytes, at + (6 + k) * n, n, 1).forEach((x, i) => { normal[3 * i + k] = x; });
+    }
     const uv = new Uint16Array(2 * n);
     for (let i = 0; i < name.length; i++) {
       if (name[i] < 0) continue;
@@ -47,7 +51,7 @@
       const quad = [a, a + 1, a + columns, a + columns + 1];
       for (const c of corners) index.push(name[quad[c]]);
     }
-    return { n, position, normal, uv, index: new Uint32Array(index) };
+    return { n, name, position, normal, uv, index: new Uint32Array(index) };
   }
 
   // ---- drawing ----------------------------------------------------------------------------------------------------
@@ -84,7 +88,7 @@
       gl_FragColor = vec4(color, 1.0);
     }`;
 
-  let program, where, textures, mode = { number: 0, texture: null };
+  let program, where, worn, ramp, stale = true, wear = { shade: 0, sharp: false };
 
   function setUp() {
     program = gl.createProgram();
@@ -117,21 +121,24 @@
     gl.uniform3fv(where("span"), numbers("span"));
     gl.uniform2fv(where("depth"), numbers("depth"));
     gl.enable(gl.DEPTH_TEST);
-    textures = new Map();
+    [worn, ramp, stale] = [gl.createTexture(), gl.createTexture(), true];
+    fill(ramp, document.getElementById("ramp-image"), false);
     return true;
   }
 
-  function texture(id) {
-    if (!textures.has(id)) {
-      const image = document.getElementById(id);
-      gl.bindTexture(gl.TEXTURE_2D, gl.createTexture());
-      gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, gl.RGBA, gl.UNSIGNED_BYTE, image);
-      const filter = image.dataset.filter === "nearest" ? gl.NEAREST : gl.LINEAR;
-      for (const side of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) gl.texParameteri(gl.TEXTURE_2D, side, filter);
-      for (const edge of [gl.TEXTURE_WRAP_S, gl.TEXTURE_WRAP_T]) gl.texParameteri(gl.TEXTURE_2D, edge, gl.CLAMP_TO_EDGE);
-      textures.set(id, gl.getParameter(gl.TEXTURE_BINDING_2D));
-    }
-    gl.bindTexture(gl.TEXTURE_2D, textures.get(id));
+  function fill(texture, source, sharp) {
+    gl.bindTexture(gl.TEXTURE_2D, texture);
+    gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, gl.RGBA, gl.UNSIGNED_BYTE, source);
+    const filter = sharp ? gl.NEAREST : gl.LINEAR;
+    for (const side of [gl.TEXTURE_MIN_FILTER, gl.TEXTURE_MAG_FILTER]) gl.texParameteri(gl.TEXTURE_2D, side, filter);
+    for (const edge of [gl.TEXTURE_WRAP_S, gl.TEXTURE_WRAP_T]) gl.texParameteri(gl.TEXTURE_2D, edge, gl.CLAMP_TO_EDGE);
+  }
+
+  function dress() { // the surface wears what the map shows
+    if (wear.shade === 2) return gl.bindTexture(gl.TEXTURE_2D, ramp);
+    if (stale) fill(worn, document.getElementById("map"), wear.sharp);
+    gl.bindTexture(gl.TEXTURE_2D, worn);
+    stale = false;
   }
 
   // The first view: turned a little, moved and far enough away that the turned points fill the canvas.
@@ -177,13 +184,63 @@
     const view = [...rotation(eye), eye.x, eye.y, -away, 1];
     gl.uniformMatrix4fv(where("lens"), false, lens);
     gl.uniformMatrix4fv(where("view"), false, view);
-    gl.uniform1i(where("mode"), mode.number);
+    gl.uniform1i(where("mode"), wear.shade);
     gl.uniform1f(where("dot_size"), 6 * density);
-    if (mode.texture) texture(mode.texture);
+    if (wear.shade >= 2) dress();
     if (mesh.index.length) gl.drawElements(gl.TRIANGLES, mesh.index.length, gl.UNSIGNED_INT, 0);
     else gl.drawArrays(gl.POINTS, 0, mesh.n); // isolated pixels: nothing to join
+    seen = { view, lens };
+    pinDown();
     stage.dataset.drawn = "yes";
   }
+
+  // ---- pointing ---------------------------------------------------------------------------------------------------
+  const pin = document.getElementById("pin");
+  const box = { low: numbers("low"), span: numbers("span") };
+  let seen = null, marked = -1;
+  function project(i) { // pixels in the canvas, and the distance from the eye
+    const p = [0, 1, 2].map((k) => box.low[k] + (box.span[k] * mesh.position[3 * i + k]) / 65535), { view, lens } = seen;
+    const [x, y, z] = [0, 1, 2].map((r) => view[r] * p[0] + view[4 + r] * p[1] + view[8 + r] * p[2] + view[12 + r]);
+    return [(0.5 - (0.5 * lens[0] * x) / z) * canvas.clientWidth, (0.5 + (0.5 * (lens[5] * y + lens[9] * z)) / z) * canvas.clientHeight, -z];
+  }
+  function pinDown() {
+    pin.hidden = marked < 0;
+    if (marked < 0) return;
+    const [x, y] = project(marked);
+    [pin.style.left, pin.style.top] = [`${x}px`, `${y}px`];
+  }
+  stage.addEventListener("mark", (e) => {
+    const [r, c] = [Math.round(e.detail.row / step), Math.round(e.detail.column / step)];
+    marked = e.detail.solid && r < rows && c < columns ? mesh.name[r * columns + c] : -1;
+    if (seen) pinDown();
+  });
+  function pick(x, y) { // the nearest to the eye of the points under the pointer
+    let best = -1, nearest = Infinity;
+    const { view, lens } = seen, at = mesh.position, [w, h] = [canvas.clientWidth, canvas.clientHeight];
+    const row = (r) => [0, 1, 2].map((k) => (view[4 * k + r] * box.span[k]) / 65535);
+    const shift = (r) => view[12 + r] + box.low.reduce((sum, low, k) => sum + view[4 * k + r] * low, 0);
+    const [a, b, c] = [row(0), row(1), row(2)], [da, db, dc] = [shift(0), shift(1), shift(2)];
+    for (let cell = 0; cell < mesh.name.length; cell++) {
+      const i = 3 * mesh.name[cell];
+      if (i < 0) continue;
+      const z = c[0] * at[i] + c[1] * at[i + 1] + c[2] * at[i + 2] + dc;
+      const px = (0.5 - (0.5 * lens[0] * (a[0] * at[i] + a[1] * at[i + 1] + a[2] * at[i + 2] + da)) / z) * w;
+      if (z >= 0 || Math.abs(px - x) > 7) continue;
+      const py = (0.5 + (0.5 * (lens[5] * (b[0] * at[i] + b[1] * at[i + 1] + b[2] * at[i + 2] + db) + lens[9] * z)) / z) * h;
+      const off = Math.hypot(px - x, py - y);
+      if (off < 7 && 0.02 * off - z < nearest) [best, nearest] = [cell, 0.02 * off - z];
+    }
+    const detail = best < 0 ? null : { row: Math.floor(best / columns) * step, column: (best % columns) * step };
+    stage.dispatchEvent(new CustomEvent("point", { detail }));
+  }
+  let picking = false;
+  const pickSoon = (e) => {
+    if (picking || !seen) return;
+    picking = true;
+    const frame = canvas.getBoundingClientRect(), [x, y] = [e.clientX - frame.left, e.clientY - frame.top];
+    requestAnimationFrame(() => { picking = false; pick(x, y); });
+  };
+  canvas.addEventListener("pointerleave", () => stage.dispatchEvent(new CustomEvent("point", { detail: null })));
   const redraw = () => {
     if (!waiting) { waiting = true; requestAnimationFrame(draw); }
   };
@@ -207,10 +264,11 @@
     canvas.focus({ preventScroll: true });
     canvas.setPointerCapture(e.pointerId);
     fingers.set(e.pointerId, [e.clientX, e.clientY]);
+    pickSoon(e);
   });
   canvas.addEventListener("pointermove", (e) => {
     const last = fingers.get(e.pointerId);
-    if (!last) return;
+    if (!last) return pickSoon(e);
     const [dx, dy] = [e.clientX - last[0], e.clientY - last[1]];
     if (fingers.size === 2) {
       const other = [...fingers].find(([id]) => id !== e.pointerId)[1];
@@ -241,15 +299,10 @@
   });
 
   // ---- controls ---------------------------------------------------------------------------------------------------
-  for (const choice of document.querySelectorAll("input[name=mode]")) {
-    const pick = () => {
-      if (!choice.checked) return;
-      mode = { number: Number(choice.value), texture: choice.dataset.texture || null };
-      redraw();
-    };
-    choice.addEventListener("change", pick);
-    pick(); // browsers restore the choice on reload
-  }
+  stage.addEventListener("recolour", (e) => {
+    [wear, stale] = [e.detail, true];
+    redraw();
+  });
   document.getElementById("view-reset").addEventListener("click", reset);
   const whole = document.getElementById("view-whole");
   if (stage.requestFullscreen) {
@@ -259,9 +312,9 @@
   canvas.addEventListener("webglcontextlost", (e) => { e.preventDefault(); alive = false; });
   canvas.addEventListener("webglcontextrestored", () => { alive = setUp(); redraw(); });
   new ResizeObserver(redraw).observe(canvas);
-  // The pictures that serve as textures are complete by then.
   if (setUp()) {
     stage.classList.remove("flat");
-    window.addEventListener("load", redraw);
+    stage.dispatchEvent(new CustomEvent("ready"));
+    redraw();
   }
 })();

@@ -7,13 +7,13 @@ grid points, and per grid cell one byte whose low four bits say which corners th
 from __future__ import annotations
 
 import base64
+import gzip
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..geometry.mesh import Cuts
 from .pictures import depth_scale, normal_image
 
 if TYPE_CHECKING:
@@ -95,9 +95,7 @@ def _framing(points: np.ndarray) -> tuple[np.ndarray, float]:
 
 def _broken_cells(result: Reconstruction) -> np.ndarray:
     """Tell for each cell of four pixels, (H − 1, W − 1) bool, whether a discontinuity passes between them."""
-    pixels = result.graph.pixels
-    tail, head = pixels.map.position[pixels.tail], pixels.map.position[pixels.head]
-    cuts = Cuts.from_edges(pixels.map.shape, tail, head, result.broken)
+    cuts = result.graph.pixels.cuts(result.broken)
     sides = cuts.right[:-1] | cuts.right[1:] | cuts.down[:, :-1] | cuts.down[:, 1:]
     return sides | cuts.diagonal | cuts.antidiagonal
 
@@ -116,10 +114,11 @@ def _cells(valid: np.ndarray, broken: np.ndarray) -> np.ndarray:
 
 
 def pack(mesh: GridMesh) -> tuple[dict[str, str], str]:
-    """Return attributes for the canvas element, and the bytes of a mesh in base64.
+    """Return attributes for the canvas element, and the bytes of a mesh: gzip in base64.
 
-    Bytes, little-endian, in this order: bits of the valid points (packed, row-major), cells, positions (n, 3)
-    uint16 in the box `low` … `low + span`, normals (n, 3) int8 / 127. x right, y up, z to the viewer.
+    Bytes in this order: bits of the valid points (packed, row-major), cells, positions (3, n) uint16 in the box `low` …
+    `low + span`, normals (3, n) int8 / 127. x right, y up, z to the viewer. Positions and normals are differences to the
+    point before, and the high bytes of all differences stand before the low ones.
     """
     valid = np.isfinite(mesh.points).all(axis=-1)
     flip = np.array([1.0, -1.0, -1.0])
@@ -130,8 +129,8 @@ def pack(mesh: GridMesh) -> tuple[dict[str, str], str]:
         [
             np.packbits(valid.ravel(), bitorder="little").tobytes(),
             mesh.cells.tobytes(),
-            np.round((p - low) / span * 65535).astype("<u2").tobytes(),
-            np.round(n * 127).astype(np.int8).tobytes(),
+            *(byte_planes(column) for column in np.round((p - low) / span * 65535).astype(np.uint16).T),
+            *(byte_planes(column) for column in np.round(n * 127).astype(np.int8).view(np.uint8).T),
         ]
     )
     rows, columns = valid.shape
@@ -141,4 +140,15 @@ def pack(mesh: GridMesh) -> tuple[dict[str, str], str]:
         "span": [*span],
         "depth": [-mesh.depth_range[0], -mesh.depth_range[1]],
     }
-    return {k: " ".join(f"{x:.7g}" for x in v) for k, v in numbers.items()}, base64.b64encode(data).decode()
+    packed = base64.b64encode(gzip.compress(data, 9, mtime=0)).decode()
+    return {k: " ".join(f"{x:.7g}" for x in v) for k, v in numbers.items()}, packed
+
+
+def byte_planes(array: np.ndarray) -> bytes:
+    """Return unsigned numbers as differences to the one before, the highest bytes of all first.
+
+    What is smooth becomes rows of zeros, which gzip packs well.
+    """
+    flat = np.ascontiguousarray(array).ravel()
+    change = np.diff(flat, prepend=flat.dtype.type(0))
+    return change.astype(change.dtype.newbyteorder(">")).view(np.uint8).reshape(len(flat), -1).T.tobytes()

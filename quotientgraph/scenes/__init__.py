@@ -1,6 +1,6 @@
 """Analytic scenes with exact normals and exact depth, for the demo, the tests, the docs and the benchmark.
 
-`make(name)` gives one of the scenes by name, `random(kind, seed)` a random man-made one.
+`make(name)` gives one of the scenes by name, `random(kind, seed)` a random man-made one, `texture(kind)` one that tiles.
 
 >>> from quotientgraph import scenes
 >>> room = scenes.make("room", shape=(64, 80))
@@ -10,13 +10,15 @@
 
 from .drawn import KINDS, SPLITS, cases, random
 from .places import boxes, islands, occlusions, room, spheres, stairs, textured_room
-from .scene import SCENES, Scene, make, names
+from .scene import SCENES, Scene, make, names, summary
 from .surfaces import bumps, plane, ramp, sphere, step, torus, tube
+from .textures import TEXTURES, texture
 
 __all__ = [
     "KINDS",
     "SCENES",
     "SPLITS",
+    "TEXTURES",
     "Scene",
     "boxes",
     "bumps",
@@ -33,6 +35,8 @@ __all__ = [
     "spheres",
     "stairs",
     "step",
+    "summary",
+    "texture",
     "textured_room",
     "torus",
     "tube",

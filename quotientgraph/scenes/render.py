@@ -26,10 +26,14 @@ _HALF = float(np.tan(np.radians(FOV / 2)))  # half of the longer side of the ima
 
 @dataclass(frozen=True)
 class View:
-    """How a tile is seen: by diverging or parallel rays, from `retreat` times the distance designed for."""
+    """How a tile is seen: by diverging or parallel rays, from `retreat` times the distance designed for.
+
+    With `around` the rays go in all directions and have length 1; depth is then the distance from the eye.
+    """
 
     central: bool
     retreat: float
+    around: bool = False
 
 
 class Model:
@@ -37,8 +41,11 @@ class Model:
 
     distance: float
 
-    def tile(self, x: Array, y: Array, view: View) -> tuple[Array, Array]:
-        """Depth (h, w) and normals (3, h, w), of any length, at slopes x, y; not finite: nothing there."""
+    def tile(self, x: Array, y: Array, z: Array, view: View) -> tuple[Array, Array]:
+        """Depth (h, w) and normals (3, h, w), of any length, at rays x, y, z; not finite: nothing there.
+
+        z is 1 unless the view goes around.
+        """
         raise NotImplementedError
 
 
@@ -52,7 +59,9 @@ class Sheet(Model):
     surface: Callable[[Array, Array], tuple[Array, Array, Array]]
     distance: float = 4.0
 
-    def tile(self, x: Array, y: Array, view: View) -> tuple[Array, Array]:
+    def tile(self, x: Array, y: Array, z: Array, view: View) -> tuple[Array, Array]:
+        if view.around:
+            raise ValueError("camera: this scene is a surface over an image, which a panorama cannot show; use another")
         if not view.central:
             potential, along_x, along_y = self.surface(x, y)
             return self.distance * (1 + potential), _normal(along_x, along_y)
@@ -87,17 +96,21 @@ class Solids(Model):
         upright = np.stack([right, np.cross(forward, right), forward])
         return turned(self.roll) @ upright if self.roll else upright
 
-    def tile(self, x: Array, y: Array, view: View) -> tuple[Array, Array]:
+    def tile(self, x: Array, y: Array, z: Array, view: View) -> tuple[Array, Array]:
+        if view.around and self.texture is not None:
+            raise ValueError(
+                "camera: the relief of this scene is made for images, not for panoramas; use another scene"
+            )
         axes = self._axes()
         shape = (3, *x.shape)
         eye = self.target - view.retreat * self.distance * axes[2]
         plane = np.tensordot(axes[:2].T, np.stack([x, y]), 1)
         if view.central:
-            o, d = eye[:, None, None], plane + axes[2][:, None, None]
+            o, d = eye[:, None, None], plane + z * axes[2][:, None, None]
         else:
             o, d = eye[:, None, None] + self.distance * plane, axes[2][:, None, None]
         depth, first = np.full(x.shape, np.inf), np.full(x.shape, -1)
-        for i in _within_reach(self.solids, o, d, axes[2]):
+        for i in _within_reach(self.solids, o, d, None if view.around else axes[2]):
             s = self.solids[i].distance(o, d)
             nearer = s < depth
             np.copyto(depth, s, where=nearer)
@@ -128,18 +141,18 @@ def _normal(along_x: Array, along_y: Array, x: Array | float = 0.0, y: Array | f
     return np.stack([along_x, along_y, -(1 + x * along_x + y * along_y)])
 
 
-def _within_reach(solids: Sequence[Solid], o: Array, d: Array, forward: Array) -> list[int]:
+def _within_reach(solids: Sequence[Solid], o: Array, d: Array, forward: Array | None) -> list[int]:
     """The solids that rays of this tile may meet, judged by the balls around them.
 
-    A hit lies no deeper than the far end of the ball. Down to there, each ray stays within a known distance
-    of the middle one; if that passes the ball farther away, none meets it.
+    A hit lies no deeper than the far end of the ball, by the distance if there is no `forward`. Down to there, each ray
+    stays within a known distance of the middle one; if that passes the ball farther away, none meets it.
     """
     centre, radius = (np.array([getattr(s, name) for s in solids]) for name in ("centre", "radius"))
     middle_o, middle_d = (v[:, v.shape[1] // 2, v.shape[2] // 2] for v in (o, d))
     apart = [v - m[:, None, None] for v, m in ((o, middle_o), (d, middle_d))]
     spread = [np.sqrt(along(v, v).max()) for v in apart]
     to = centre - middle_o
-    reach = to @ forward + radius
+    reach = (np.linalg.norm(to, axis=1) if forward is None else to @ forward) + radius
     away = to - np.outer(to @ middle_d / (middle_d @ middle_d), middle_d)
     missed = (reach < 0) | (np.linalg.norm(away, axis=1) > radius + spread[0] + reach * spread[1])
     return np.flatnonzero(~missed).tolist()  # a ray that is NaN misses nothing
@@ -165,7 +178,8 @@ def render(
         focal = frame * view.retreat / _HALF
         camera = Pinhole(focal, focal, *middle) if camera == "perspective" else Orthographic(pixel)
     camera = as_camera(camera)
-    x, y = camera.slopes(shape)
+    x, y, z = camera.coordinates(shape)
+    view = View(True, view.retreat, camera.spherical)
     unit = 1.0
     if isinstance(camera, Orthographic):
         view = View(central=False, retreat=2.0)  # from twice as far: nothing lies behind the camera
@@ -177,11 +191,11 @@ def render(
     def fill(corner: tuple[int, int]) -> None:
         at = tuple(slice(c, c + tile) for c in corner)
         with np.errstate(all="ignore"):  # rays that miss compute nonsense, which the mask leaves out
-            z, n = model.tile(x[at], y[at], view)
+            found, n = model.tile(x[at], y[at], z[at], view)
             n = n / np.sqrt(along(n, n))
-            facing = along(n, (x[at], y[at], 1.0)) if view.central else n[2]  # type: ignore[arg-type]
-            seen = np.isfinite(z) & (facing < 0) & ((z > 0) | (not view.central))
-        depth[at] = np.where(seen, z * unit, np.nan)
+            facing = along(n, (x[at], y[at], z[at])) if view.central else n[2]  # type: ignore[arg-type]
+            seen = np.isfinite(found) & (facing < 0) & ((found > 0) | (not view.central))
+        depth[at] = np.where(seen, found * unit, np.nan)
         normals[at] = np.moveaxis(np.where(seen, n, np.nan), 0, -1)
         mask[at] = seen
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -33,7 +34,7 @@ class Scene:
     mask : (H, W) bool
         Pixels whose ray meets a surface that faces the camera.
     depth : (H, W) float64
-        z of the surface point at the pixel's centre; NaN outside the mask.
+        z of the surface point at the pixel's centre, or its distance where the camera sees all around; NaN outside the mask.
     camera : Pinhole | Orthographic | RayMap
     description : str
     """
@@ -185,8 +186,7 @@ def scene(describe: Callable[..., Model]) -> Callable[..., Scene]:
         normals, mask, depth, seen_by = render(describe(**params), shape, camera, fov)
         if not mask.any():
             raise ValueError(f"shape={shape}: none of these pixels sees anything of {name!r}; use more of them")
-        summary = (describe.__doc__ or "").split("\n")[0].rstrip(".")
-        return Scene(name, normals, mask, depth, seen_by, summary)
+        return Scene(name, normals, mask, depth, seen_by, summary(name, **params).rstrip("."))
 
     name = describe.__name__
     own = list(inspect.signature(describe).parameters.values())
@@ -202,6 +202,22 @@ def names() -> list[str]:
     return sorted(SCENES)
 
 
+def summary(name: str, **params: Any) -> str:
+    """What a scene shows, in one line; empty where Python was told to drop docstrings.
+
+    >>> summary("torus", elevation=20)
+    'A ring seen at 20 degrees above its plane: the near side hides a part of the far side.'
+    """
+    known = inspect.signature(SCENES[name]).parameters
+    values = {key: params.get(key, parameter.default) for key, parameter in known.items()}
+    line = (SCENES[name].__doc__ or "").strip().split("\n")[0]
+    return re.sub(r"`(\w+)`", lambda found: _in_words(values.get(found[1], found[1])), line)
+
+
+def _in_words(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def make(name: str, shape: tuple[int, int] = (256, 320), camera: str | Camera = "perspective", **params: Any) -> Scene:
     """The scene of that name.
 
@@ -212,7 +228,8 @@ def make(name: str, shape: tuple[int, int] = (256, 320), camera: str | Camera = 
     shape : (height, width)
     camera : "perspective", "orthographic" or a camera
         A camera is used as it is, from the place where a view of `fov` degrees across the longer side frames
-        the scene. An orthographic one always frames it: depth is then measured in its pixel size.
+        the scene. An orthographic one always frames it: depth is then measured in its pixel size. A panorama
+        (``RayMap.equirectangular(shape)``) shows the scenes made of solids all around that place.
     **params
         ``fov`` in degrees (smaller: the camera stands farther away), and what the scene itself understands.
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from .core.arrays import array_namespace, centred, csr_matrix, norm, sums, to_device
 from .core.edges import connected_labels
-from .core.jit import kernel, prange
+from .core.jit import WHOLE, kernel, portion
 from .pattern import Pattern
 from .solution import Solution
 
@@ -217,8 +217,9 @@ class LaplacianSystem:
         They tie down one unknown of each piece. Because b sums to zero over a piece, the solution stays the same up to
         the constant of the piece.
         """
-        ground = np.zeros(self.n)
-        first = np.unique(self.pieces, return_index=True)[1]
+        ground, pieces = np.zeros(self.n), self.pieces
+        first = np.zeros(int(pieces.max()) + 1 if self.n else 0, dtype=np.int64)
+        first[pieces[::-1]] = np.arange(self.n - 1, -1, -1)  # of equal indices the last one counts
         ground[first] = np.where(self.diagonal[first] > 0, self.diagonal[first], 1.0)
         return ground
 
@@ -249,13 +250,13 @@ class LaplacianSystem:
         return cls.from_edges(int(found["n"]), *(found[name] for name in names[1:]))
 
 
-@kernel(parallel=True, parallel_from=2**18)
-def _apply(start, neighbour, pair, weight, x, out):
+@kernel(parallel_from=2**18)
+def _apply(start, neighbour, pair, weight, x, out, share=WHOLE):
     """Write out = L x, one row at a time.
 
     Assumes the lists of `Pattern.adjacency`, one weight per pair, and x and out of length n.
     """
-    for i in prange(len(out)):
+    for i in portion(len(out), share):
         total = 0.0
         for k in range(start[i], start[i + 1]):
             total += weight[pair[k]] * (x[i] - x[neighbour[k]])

@@ -57,4 +57,4 @@ class Direct:
         """
         # LAPACK stops at a pivot that rounding has made negative. L D Lᵀ goes on, and the residual shows the damage.
         dense = DenseFactor.from_system(system) if system.n <= self.dense_up_to else None
-        return dense or factorise(system.pattern, system.weight, system.ground)
+        return dense or factorise(system)

@@ -103,9 +103,25 @@ def connected_labels(n: int, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
     [0, 1, 2, 1]
     """
     parent = np.arange(n, dtype=np.int32)
-    _unite(parent, tail, head)
-    _number(parent)
+    _unite(parent, tail.astype(np.int32, copy=False), head.astype(np.int32, copy=False))  # one type to compile for
+    number_trees(parent)
     return parent
+
+
+def number_trees(parent: np.ndarray) -> None:
+    """Replace the parents of a forest, in place, by the number of their tree in the order of its first node.
+
+    Parameters
+    ----------
+    parent : (n,) int32
+        No node comes before its parent; roots are their own parents.
+    """
+    _number(parent)
+
+
+def union_find_is_loaded() -> bool:
+    """Whether `connected_labels` has been used in this process, so that its kernels need neither compiling nor loading."""
+    return _number.is_loaded
 
 
 @kernel

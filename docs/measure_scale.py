@@ -1,0 +1,179 @@
+"""Measure integration in tiles: make a synthetic map of any size in a Zarr store, integrate it, compare with the truth.
+
+    python docs/measure_scale.py make 8192 8192 map.zarr
+    python docs/measure_scale.py run map.zarr out.zarr [--workers 2] [--preset paper] [--memory-table]
+    python docs/measure_scale.py whole map.zarr out.zarr
+
+The surface is smooth on scales from 300 to 5000 pixels, with a tear in every square of 1024 pixels, and has balls in front
+of it, one in every square of 512 pixels. It is generated tile by tile, and every pixel is a formula of its place.
+"""
+
+import argparse
+import json
+import time
+
+import numpy as np
+import zarr
+
+TILE = 2048
+_WAVES = [(2.0, 300, 0.3), (3.0, 450, 1.9), (12.0, 1100, 4.0), (15.0, 1700, 2.6), (80.0, 5000, 5.3), (60.0, 4100, 0.9)]
+
+
+def surface(top, left, height, width):
+    """Depth (z away from the camera) and its slopes along u and v, in a box of the endless map."""
+    v, u = np.mgrid[top : top + height, left : left + width].astype(np.float64)
+    z, p, q = np.zeros_like(u), np.zeros_like(u), np.zeros_like(u)
+    for amplitude, length, turn in _WAVES:
+        a, b = 2 * np.pi / length * np.cos(turn), 2 * np.pi / length * np.sin(turn)
+        phase = a * u + b * v + 7 * turn
+        z += amplitude * np.sin(phase)
+        p += amplitude * a * np.cos(phase)
+        q += amplitude * b * np.cos(phase)
+    _add_tears(u, v, z, p, q)
+    _add_balls(u, v, z, p, q)
+    return z, p, q
+
+
+def _add_tears(u, v, z, p, q):
+    """A flap in every square of 1024 pixels: its upper edge is a tear that closes at both ends, below it fades out."""
+    side = 1024
+    s, t = np.mod(u, side) / side, np.mod(v, side) / side
+    inside = (s > 0.1) & (s < 0.9) & (t > 0.4) & (t < 0.9)
+    x, y = np.pi * (s[inside] - 0.1) / 0.8, np.pi * (t[inside] - 0.4) / 0.5
+    along, down = np.sin(x) ** 2, 0.5 * (1 + np.cos(y))
+    z[inside] += 40 * along * down
+    p[inside] += 40 * np.sin(2 * x) * np.pi / (0.8 * side) * down
+    q[inside] -= 40 * along * 0.5 * np.sin(y) * np.pi / (0.5 * side)
+
+
+def _add_balls(u, v, z, p, q):
+    """A ball in every square of 512 pixels, in front of the rest."""
+    side = 512
+    row, column = np.floor(v / side), np.floor(u / side)
+
+    def random(k):
+        return np.mod(np.sin(row * 12.9898 + column * 78.233 + k) * 43758.5453, 1.0)
+
+    radius = 60 + 60 * random(0)
+    du = u - (column + 0.3 + 0.4 * random(1)) * side
+    dv = v - (row + 0.3 + 0.4 * random(2)) * side
+    rest = radius**2 - du**2 - dv**2
+    ball = rest > (0.6 * radius) ** 2
+    root = np.sqrt(rest[ball])
+    z[ball] = -150 - root
+    p[ball], q[ball] = du[ball] / root, dv[ball] / root
+
+
+def masked(top, left, height, width, whole):
+    """The pixels to use: without a disc in the middle of the map, and without a column near its right border."""
+    v, u = np.mgrid[top : top + height, left : left + width]
+    disc = (v - whole[0] // 2) ** 2 + (u - whole[1] // 3) ** 2 < (min(whole) // 12) ** 2
+    return ~disc & (u != whole[1] - whole[1] // 7)
+
+
+def boxes(shape):
+    for top in range(0, shape[0], TILE):
+        for left in range(0, shape[1], TILE):
+            yield top, left, min(TILE, shape[0] - top), min(TILE, shape[1] - left)
+
+
+def make(args):
+    shape = (args.height, args.width)
+    group = zarr.open_group(args.path, mode="w")
+    options = {"chunks": (512, 512, 3), "shards": (TILE, TILE, 3), "dtype": "float32"}
+    normals = group.create_array("normals", shape=(*shape, 3), **options)
+    mask = group.create_array("mask", shape=shape, chunks=(512, 512), shards=(TILE, TILE), dtype="bool")
+    random = np.random.default_rng(1)
+    for top, left, height, width in boxes(shape):
+        _, p, q = surface(top, left, height, width)
+        n = np.stack([p, -q, np.ones_like(p)], axis=-1)
+        n /= np.linalg.norm(n, axis=-1, keepdims=True)
+        n += args.noise * random.standard_normal(n.shape)
+        part = np.s_[top : top + height, left : left + width]
+        normals[part] = n.astype(np.float32)
+        mask[part] = masked(top, left, height, width, shape) if args.mask else True
+
+
+def errors(path, shape):
+    """Mean and median distance from the truth after the median offset of each is taken out, from every 16th row."""
+    depth = zarr.open_array(path, mode="r")
+    differences = []
+    for top, left, height, width in boxes(shape):
+        z, _, _ = surface(top, left, height, width)
+        found = depth[top : top + height, left : left + width]
+        differences.append((found - z)[::16].ravel())
+    every = np.concatenate(differences)
+    every = np.abs(every[np.isfinite(every)] - np.nanmedian(every))
+    return {"mean error": float(every.mean()), "median error": float(np.median(every))}
+
+
+def run(args):
+    from quotientgraph import scale
+
+    began = time.perf_counter()
+    group = zarr.open_group(args.path, mode="r")
+
+    def show(stage, done, total):
+        if args.verbose:
+            print(f"{time.perf_counter() - began:8.1f} s {stage} {done}/{total}", flush=True)
+
+    _, report = scale.integrate(
+        group["normals"], group["mask"], out=args.out, tile=args.tile, workers=args.workers, preset=args.preset,
+        resume=args.resume, overwrite=True, progress=show, keep=args.keep,
+    )  # fmt: skip
+    peaks = {name: round(value / 1e9, 2) for name, value in report.peaks.items()}
+    known = {
+        "shape": report.shape, "tile": report.tile, "preset": args.preset, "components": report.n_components,
+        "cut edges": report.n_edges, "rounds": report.rounds, "iterations": len(report.history), "peaks GB": peaks,
+        "seconds": {name: round(value, 1) for name, value in report.seconds.items()},
+        "processor seconds": {name: [n, round(value, 1)] for name, (n, value) in report.tasks.items()},
+        "warnings": report.warnings, **errors(report.depth, report.shape),
+    }  # fmt: skip
+    print(json.dumps(known, indent=1))
+
+
+def whole(args):
+    """The same map in memory, and how far the tiles are from it."""
+    from laplacians import Multigrid
+    from quotientgraph import QuotientGraph
+    from quotientgraph.method import filling
+
+    group = zarr.open_group(args.path, mode="r")
+    depth = zarr.open_array(args.out, mode="r")[:]
+    graph = QuotientGraph.from_normals(group["normals"][:], group["mask"][:], preset=args.preset, check=False)
+    labels = zarr.open_array(args.out.replace("depth.zarr", "components.zarr"), mode="r")[:]
+    print("same components:", bool(np.array_equal(labels, graph.label_image())), flush=True)
+    for name, solver in (("default", filling._MULTIGRID), ("exact", Multigrid(rtol=1e-12, maxiter=100))):
+        filling._MULTIGRID = solver
+        began = time.perf_counter()
+        result = graph.optimize()
+        found = result.depth
+        size = np.ptp(found[np.isfinite(found)])
+        worst = np.nanmax(np.abs(found - depth)) / size
+        seconds = time.perf_counter() - began
+        print(f"filling {name}: {seconds:.1f} s, largest difference {worst:.3g} of the range", flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    one = commands.add_parser("make")
+    one.add_argument("height", type=int)
+    one.add_argument("width", type=int)
+    one.add_argument("path")
+    one.add_argument("--noise", type=float, default=0.002)
+    one.add_argument("--mask", action="store_true")
+    one.set_defaults(do=make)
+    for name, do in (("run", run), ("whole", whole)):
+        one = commands.add_parser(name)
+        one.add_argument("path")
+        one.add_argument("out")
+        one.add_argument("--preset", default="best")
+        one.add_argument("--tile", type=int, default=TILE)
+        one.add_argument("--workers", type=int, default=1)
+        one.add_argument("--resume", action="store_true")
+        one.add_argument("--keep", action="store_true")
+        one.add_argument("--verbose", action="store_true")
+        one.set_defaults(do=do)
+    given = parser.parse_args()
+    given.do(given)

@@ -1,0 +1,39 @@
+"""Which additions to the published method a graph is integrated with."""
+
+from __future__ import annotations
+
+from ..graph.quotient import Quotient
+from ..method.optimize import Hooks
+from ..settings import Settings
+from .absorbing import absorbed, has_faces
+from .anchors import Anchors
+from .creases import refine_creases
+from .hidden_jumps import hidden_jumps
+from .joining import joined
+from .priors import Prior
+
+
+def hooks_for(graph: Quotient, settings: Settings, known: Anchors | None = None, place: Prior | None = None) -> Hooks:
+    """The additions to the published method that the settings ask for and the graph allows.
+
+    Parameters
+    ----------
+    graph : Quotient
+    settings : Settings
+    known : Anchors, optional
+    place : Prior, optional
+
+    Returns
+    -------
+    Hooks
+    """
+    whole = settings.merge_every is None and graph.jump.ndim == 1 and known is None
+    joins = whole and place is None and settings.joining == "certain" and has_faces(graph)
+    return Hooks(
+        absorb=absorbed if joins else None,
+        join=joined if joins else None,
+        leave_out=hidden_jumps if settings.filling == "contracted" else None,
+        refine=refine_creases if whole and settings.creases == "anywhere" else None,
+        known=known,
+        place=place,
+    )

@@ -1,0 +1,159 @@
+"""Tangent-space normal maps: how their green channel points, and whether they tile, both decided by evidence.
+
+In "opengl" maps green is the slope upwards in the image, in "directx" maps downwards. Only one of the two makes the slopes
+those of a surface: their sum around small loops of pixels is then zero. A map tiles if its normals change no more from the
+last column to the first, and from the last row to the first, than between neighbours inside.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..geometry.camera import Orthographic
+from ..geometry.normals import FRAMES
+from ..io.decode import decode_normals, pick
+from ..io.evidence import NormalSample, by_loops
+from ..io.formats import read_arrays
+from ..io.normal_arrays import to_array
+
+GREENS = ("auto", "opengl", "directx")
+TILES = ("auto", "x", "y", "both", "no")
+_NAMES = ("normals", "normal", "normal_map", "")
+_CROP = 640  # pixels a side of the part that the green channel is judged by, at full resolution
+_NAMED = {"directx": re.compile(r"(?:^|[^a-z])dx(?:[^a-z]|$)|directx|normaldx|nor_dx", re.I)}
+_NAMED["opengl"] = re.compile(r"(?:^|[^a-z])(?:gl|ogl)(?:[^a-z]|$)|opengl|normalgl|nor_gl", re.I)
+_SEAM = 1.3  # how many times more than the roughest interior line the normals may change across the seam
+_SLACK = 0.004  # change of a normal that 8-bit rounding makes
+_UNIT_LENGTH = 0.15  # by how much the length of a normal may be off
+
+
+@dataclass(frozen=True, eq=False)
+class TangentMap:
+    """A tangent-space normal map, read and understood.
+
+    Attributes
+    ----------
+    normals : (H, W, 3) float
+        As in the file: x right, y by `green`, z to the viewer.
+    green : "opengl" or "directx"
+        Whether y points up or down in the image.
+    green_reason : str
+    tile : "x", "y", "both" or "no"
+        In which directions it tiles.
+    tile_reason : str
+    notes : tuple of str
+    """
+
+    normals: np.ndarray = field(repr=False)
+    green: str
+    green_reason: str
+    tile: str
+    tile_reason: str
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def from_source(cls, source: Any, green: str = "auto", tile: str = "auto") -> TangentMap:
+        """Read a file, or take an array or image, and decide what "auto" leaves open.
+
+        Parameters
+        ----------
+        source : path, PIL image, array or tensor
+            Three channels; two are x and y; in four with a constant red one, x is in alpha, as some engines store it.
+        green : "auto", "opengl" or "directx"
+        tile : "auto", "x", "y", "both" or "no"
+        """
+        if green not in GREENS:
+            raise ValueError(f"green={green!r} is not known; use one of {', '.join(map(repr, GREENS))}")
+        if tile not in TILES:
+            raise ValueError(f"tile={tile!r} is not known; use one of {', '.join(map(repr, TILES))}")
+        is_file = isinstance(source, str | os.PathLike)
+        name = Path(source).stem if is_file else ""
+        array = pick(Path(source), read_arrays(source), _NAMES, "normals") if is_file else to_array(source, "normals")
+        normals, notes = decoded(str(source) if is_file else "normals", array)
+        green_reason = tile_reason = "given"
+        if green == "auto":
+            green, green_reason = detect_green(normals, name)
+        if tile == "auto":
+            tile, tile_reason = detect_tile(normals)
+        return cls(normals, green, green_reason, tile, tile_reason, tuple(notes))
+
+    @property
+    def wrap(self) -> str:
+        """The same as `tile`, in the words of `integrate`."""
+        return "none" if self.tile == "no" else self.tile
+
+
+def decoded(name: str, array: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """Normals (H, W, 3) of the values of a texture, and notes on how they were understood."""
+    notes: list[str] = []
+    if array.ndim == 3 and array.shape[-1] == 4:
+        red, alpha = array[..., 0], array[..., 3]
+        if (red == red.flat[0]).all() and (alpha != alpha.flat[0]).any() and (array[..., 1] != array.flat[1]).any():
+            notes.append("x was read from the alpha channel and y from the green one; the red one is constant")
+            array = array[..., [3, 1]]
+        else:
+            array = array[..., :3]
+    centred = array.dtype == np.uint8 and array.ndim == 3 and array.shape[-1] in (2, 3) and _flat_is_128(array)
+    found = decode_normals(name, array)
+    normals = found.normals
+    if centred:
+        # 128 stands for zero: 8 bits have no exact middle, and the slope of 1/255 would add up over the image.
+        normals = np.array(normals, dtype=np.float64)
+        normals[..., :2] = (array[..., :2].astype(np.float64) - 128) / 127
+        notes.append("flat parts have the value 128, which was taken for zero")
+    return normals, [*notes, *found.notes]
+
+
+def _flat_is_128(array: np.ndarray) -> bool:
+    """Whether 128 is far more frequent than 127 in the first two channels: the value of flat surfaces."""
+    counts = [np.bincount(array[..., k].ravel(), minlength=256) for k in (0, 1)]
+    return all(count[128] == count.max() and count[128] > 1.5 * count[127] for count in counts)
+
+
+def is_normal_map(array: np.ndarray) -> bool:
+    """Whether the values of an image look like a tangent-space normal map: unit vectors that face the viewer."""
+    if array.ndim != 3 or array.shape[-1] not in (3, 4) or array.dtype.kind not in "uf":
+        return False
+    seen = array[:: max(1, len(array) // 256), :: max(1, array.shape[1] // 256), :3].reshape(-1, 3).astype(np.float64)
+    if array.dtype.kind == "u":
+        seen = seen * (2 / np.iinfo(array.dtype).max) - 1
+    elif seen.min() >= 0:
+        seen = 2 * seen - 1
+    near = np.abs(np.linalg.norm(seen, axis=-1) - 1) < _UNIT_LENGTH
+    return bool(near.mean() > 0.8 and np.mean(seen[:, 2] > 0) > 0.95 and np.ptp(seen[:, :2]) > 0)
+
+
+def detect_green(normals: np.ndarray, name: str = "") -> tuple[str, str]:
+    """Which way green points, "opengl" or "directx", and why, in a few words."""
+    top, left = ((n - min(n, _CROP)) // 2 for n in normals.shape[:2])
+    part = normals[top : top + _CROP, left : left + _CROP]
+    sample = NormalSample.from_map(part, None, Orthographic(), n_samples=part.shape[0] * part.shape[1])
+    possible, sums = by_loops(sample, {green: FRAMES[green] for green in ("opengl", "directx")})
+    if len(possible) == 1:
+        chosen = possible[0]
+        other = "directx" if chosen == "opengl" else "opengl"
+        return chosen, f"sums around loops {sums[chosen]:.2g}, against {sums[other]:.2g} for {other}"
+    for green, pattern in _NAMED.items():
+        if pattern.search(name):
+            return green, "by the name of the file; the sums around loops do not tell"
+    return "opengl", "assumed; the sums around loops do not tell"
+
+
+def detect_tile(normals: np.ndarray) -> tuple[str, str]:
+    """In which directions a map tiles, "x", "y", "both" or "no", and why, in a few words."""
+    ratios = []
+    for axis in (1, 0):
+        change = np.nanmean(np.linalg.norm(np.diff(normals, axis=axis), axis=-1), axis=1 - axis)
+        seam = np.nanmean(np.linalg.norm(np.take(normals, 0, axis) - np.take(normals, -1, axis), axis=-1))
+        roughest = np.nanmax(change) if len(change) > 1 else 0.0
+        ratios.append(float((seam - _SLACK) / (_SEAM * roughest + 1e-9)) if len(change) > 1 else np.inf)
+    tiles = [ratio <= 1 for ratio in ratios]
+    word = {(True, True): "both", (True, False): "x", (False, True): "y", (False, False): "no"}[tiles[0], tiles[1]]
+    across, down = (max(ratio, 0.0) * _SEAM for ratio in ratios)
+    return word, f"normals change {across:.2g} and {down:.2g} times as much at the seams as at the roughest line inside"

@@ -1,0 +1,232 @@
+"""The coarse space of the filling: functions that are bilinear between the nodes of a wide grid, one set for each component.
+
+Tiles correct each other's filling only where their windows overlap. What is wrong over longer distances is corrected here,
+by the best combination of the coarse functions. The system for it (PᵀLP, where the columns of P are the functions) is added
+up over the edges of all tiles and factorised once.
+
+An edge spans one pixel, so that both of its ends lie in one closed cell of the grid. It therefore adds to the equations of
+the four corners of that cell only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from laplacians import LaplacianSystem, Pattern
+from laplacians.core.jit import kernel
+from laplacians.direct.cholesky import Factor, factorise
+
+from ..geometry.camera import Shape
+from .tiling import Box
+
+# What is added to the diagonal, as a part of it. Constants cost no energy, nor do functions that differ nowhere on a small
+# component, so that the matrix alone is singular.
+_GROUND = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Patch:
+    """The part of the coarse grid that a window touches, for the components that have coarse functions there.
+
+    Attributes
+    ----------
+    box : Box
+        The window.
+    spacing : int
+        Pixels between nodes.
+    position : (n_pixels,) int32
+        Flat position of each valid pixel in the window.
+    slot : (n_pixels,) int32
+        Which of `ranks` the component of each pixel is; −1 if it has no coarse functions.
+    ranks : (m,) int64
+        Number of each component among those with coarse functions.
+    shape : (H, W)
+        Of the whole map.
+    """
+
+    box: Box
+    spacing: int
+    position: np.ndarray
+    slot: np.ndarray
+    ranks: np.ndarray
+    shape: Shape
+
+    @classmethod
+    def from_ranks(cls, box: Box, spacing: int, position: np.ndarray, rank: np.ndarray, shape: Shape) -> Patch:
+        """From the rank (n_pixels,) of the component of each pixel, −1 for none."""
+        ranks = np.unique(rank[rank >= 0])
+        slot = np.where(rank >= 0, np.searchsorted(ranks, rank), -1).astype(np.int32)
+        return cls(box, spacing, position, slot, ranks.astype(np.int64), shape)
+
+    @property
+    def corner(self) -> tuple[int, int]:
+        """Row and column of the first node of the patch in the grid of the map."""
+        return self.box.top // self.spacing, self.box.left // self.spacing
+
+    @property
+    def size(self) -> tuple[int, int, int]:
+        """Number of components, and of rows and columns of nodes."""
+        row, column = self.corner
+        last_row, last_column = (self.box.bottom - 1) // self.spacing, (self.box.right - 1) // self.spacing
+        return len(self.ranks), last_row - row + 2, last_column - column + 2
+
+    @property
+    def keys(self) -> np.ndarray:
+        """(m, rows, columns) int64: the number that each node of each component has in the whole map."""
+        _, rows, columns = self.size
+        row, column = self.corner
+        node = (row + np.arange(rows))[:, None] * nodes_across(self.shape, self.spacing) + column + np.arange(columns)
+        return self.ranks[:, None, None] * n_nodes(self.shape, self.spacing) + node
+
+    def add_to(self, x: np.ndarray, keys: np.ndarray, values: np.ndarray) -> None:
+        """Add the combination of coarse functions with the given values (at sorted keys) to x, in place."""
+        if len(self.ranks) and len(keys):
+            wanted = self.keys
+            at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+            table = np.where(keys[at] == wanted, values[at], 0.0)
+            _prolong(self.position, self.box.shape[1], *self.box[:2], *self.corner, self.spacing, self.slot, table, x)
+
+    def sums(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Keys and values of Pᵀ r."""
+        table = np.zeros(self.size)
+        _restrict(self.position, self.box.shape[1], *self.box[:2], *self.corner, self.spacing, self.slot, r, table)
+        used = np.flatnonzero(table)
+        return self.keys.ravel()[used], table.ravel()[used]
+
+    def matrix(
+        self, tail: np.ndarray, head: np.ndarray, weight: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Row keys, column keys and values (upper triangle) of what the given edges add to PᵀLP."""
+        m, rows, columns = self.size
+        cells = np.zeros((m, max(rows - 1, 0), max(columns - 1, 0), 4, 4))
+        _assemble(
+            tail,
+            head,
+            weight,
+            self.position,
+            self.box.shape[1],
+            *self.box[:2],
+            *self.corner,
+            self.spacing,
+            self.slot,
+            cells,
+        )
+        keys = self.keys
+        corners = np.stack([keys[:, :-1, :-1], keys[:, :-1, 1:], keys[:, 1:, :-1], keys[:, 1:, 1:]], axis=-1)
+        used = np.flatnonzero(np.abs(cells).sum(axis=(-1, -2)).ravel())
+        cells, corners = cells.reshape(-1, 4, 4)[used], corners.reshape(-1, 4)[used]
+        row, column = (np.broadcast_to(c, cells.shape) for c in (corners[:, :, None], corners[:, None, :]))
+        upper = row <= column
+        return summed(row[upper], column[upper], cells[upper])
+
+
+@dataclass(frozen=True, eq=False)
+class CoarseSystem:
+    """The factorised coarse system of the whole map.
+
+    Attributes
+    ----------
+    keys : (n,) int64
+        Sorted numbers of the nodes that have an equation.
+    factor : Factor
+    """
+
+    keys: np.ndarray
+    factor: Factor
+
+    @classmethod
+    def from_entries(cls, row: np.ndarray, column: np.ndarray, value: np.ndarray) -> CoarseSystem | None:
+        """From the entries of all tiles, the upper triangle by keys; None if there are none."""
+        row, column, value = summed(row, column, value)
+        if not len(row):
+            return None
+        keys = np.unique(np.append(row, column))
+        tail, head = np.searchsorted(keys, row).astype(np.int32), np.searchsorted(keys, column).astype(np.int32)
+        on = tail == head
+        diagonal = np.bincount(tail[on], value[on], len(keys))
+        ground = _GROUND * (diagonal + 1e-4 * diagonal.max())
+        weight = -value[~on]
+        system = LaplacianSystem(Pattern(len(keys), tail[~on], head[~on]), weight, np.zeros_like(weight))
+        # The factorisation adds up the diagonal from the weights; the difference to the true one is rounding.
+        return cls(keys, factorise(system, ground))
+
+    def solve(self, keys: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """(n,) the solution for a right-hand side given by keys, which may repeat."""
+        at = np.searchsorted(self.keys, keys)
+        known = self.keys[np.minimum(at, len(self.keys) - 1)] == keys
+        return self.factor.solve(np.bincount(at[known], values[known], len(self.keys)))
+
+
+def summed(row: np.ndarray, column: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Entries of a matrix sorted by (row, column), with equal places added up."""
+    order = np.lexsort((column, row))
+    row, column, value = row[order], column[order], value[order]
+    if not len(row):
+        return row, column, value
+    begin = np.flatnonzero(np.append(True, (row[1:] != row[:-1]) | (column[1:] != column[:-1])))
+    return row[begin], column[begin], np.add.reduceat(value, begin)
+
+
+def nodes_across(shape: Shape, spacing: int) -> int:
+    """Nodes in a row of the grid over a map."""
+    return (shape[1] - 1) // spacing + 2
+
+
+def n_nodes(shape: Shape, spacing: int) -> int:
+    """Nodes of the grid over a map."""
+    return ((shape[0] - 1) // spacing + 2) * nodes_across(shape, spacing)
+
+
+@kernel
+def _prolong(position, width, top, left, row, column, spacing, slot, table, x):
+    """x += the bilinear function between the values of `table` (m, rows, columns) at each pixel whose slot is not −1."""
+    for i in range(len(x)):
+        s = slot[i]
+        if s >= 0:
+            v, u = top + position[i] // width, left + position[i] % width
+            a, b = v // spacing - row, u // spacing - column
+            p, q = (v % spacing) / spacing, (u % spacing) / spacing
+            x[i] += (1 - p) * ((1 - q) * table[s, a, b] + q * table[s, a, b + 1]) + p * (
+                (1 - q) * table[s, a + 1, b] + q * table[s, a + 1, b + 1]
+            )
+
+
+@kernel
+def _restrict(position, width, top, left, row, column, spacing, slot, r, table):
+    """The transpose of `_prolong`: table += Pᵀ r."""
+    for i in range(len(r)):
+        s = slot[i]
+        if s >= 0:
+            v, u = top + position[i] // width, left + position[i] % width
+            a, b = v // spacing - row, u // spacing - column
+            p, q = (v % spacing) / spacing, (u % spacing) / spacing
+            table[s, a, b] += (1 - p) * (1 - q) * r[i]
+            table[s, a, b + 1] += (1 - p) * q * r[i]
+            table[s, a + 1, b] += p * (1 - q) * r[i]
+            table[s, a + 1, b + 1] += p * q * r[i]
+
+
+@kernel
+def _assemble(tail, head, weight, position, width, top, left, row, column, spacing, slot, cells):
+    """cells[slot, row, column] += weight·δδᵀ for each edge, where δ is the difference of its ends in the four corners.
+
+    Edges of weight 0 and those whose ends have different slots are passed over.
+    """
+    delta = np.empty(4)
+    for e in range(len(tail)):
+        s = slot[tail[e]]
+        if s >= 0 and s == slot[head[e]] and weight[e] > 0:
+            va, ua = top + position[tail[e]] // width, left + position[tail[e]] % width
+            vb, ub = top + position[head[e]] // width, left + position[head[e]] % width
+            a, b = min(va, vb) // spacing, min(ua, ub) // spacing
+            pa, qa = va / spacing - a, ua / spacing - b
+            pb, qb = vb / spacing - a, ub / spacing - b
+            delta[0] = (1 - pa) * (1 - qa) - (1 - pb) * (1 - qb)
+            delta[1] = (1 - pa) * qa - (1 - pb) * qb
+            delta[2] = pa * (1 - qa) - pb * (1 - qb)
+            delta[3] = pa * qa - pb * qb
+            for i in range(4):
+                for j in range(4):
+                    cells[s, a - row, b - column, i, j] += weight[e] * delta[i] * delta[j]

@@ -1,0 +1,190 @@
+"""`integrate`: a map of any size, tile by tile, with the answer of the whole map."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from .. import __version__
+from ..geometry.camera import Camera, as_camera
+from ..geometry.normals import FRAMES
+from ..geometry.wrapping import Wrap
+from ..io.atomic import OutputError
+from ..method.outcome import Step
+from ..settings import Settings, check_angle
+from . import components
+from .journal import Journal
+from .memory import peak_memory, tile_for
+from .outputs import Outputs, as_dask, write_tables
+from .pool import pool_for
+from .report import Report
+from .run import Run, Watch
+from .sources import Source
+from .tiling import ALIGNED, MARGIN, Tiling
+from .window import Job
+from .work import Work
+
+TILE = 2048
+
+
+def integrate(
+    normals: Any,
+    mask: Any = None,
+    camera: Camera | ArrayLike | None = None,
+    out: str | Path = "depth.zarr",
+    client: Any = None,
+    tile: int | None = None,
+    *,
+    frame: str = "opengl",
+    angle: float | str | None = "auto",
+    connectivity: int = 8,
+    preset: str = "best",
+    workers: int | None = None,
+    memory: float | None = None,
+    overlap: int | None = None,
+    tolerance: float = 1e-8,
+    dtype: str = "float64",
+    resume: bool = False,
+    overwrite: bool = False,
+    keep: bool = False,
+    progress: Watch | None = None,
+    **settings: Any,
+) -> tuple[Any, Report]:
+    """Integrate a large normal map in tiles, with the result that integrating it as a whole has.
+
+    Parameters
+    ----------
+    normals : array or path
+        (H, W, 3) or (3, H, W): an array of Dask, Zarr or NumPy (memory-mapped too), a Zarr group or OME-Zarr image, or the
+        path of a Zarr store, of a .npy file or of a tiled TIFF. Whole numbers are decoded as 2·value/max − 1.
+    mask : array or path, optional
+        (H, W), not zero at the pixels to use.
+    camera : Pinhole, Orthographic, RayFormula, RayMap or 3×3 intrinsic matrix, optional
+        Of the whole map. None is ``Orthographic()``. `RayFormula` is a ray map that takes no memory.
+    out : path
+        Zarr array of the depth. The components (components.zarr), the tables nodes.parquet and edges.parquet and
+        report.json appear beside it; their names begin with that of `out` unless it is depth.zarr.
+    client : distributed.Client or str, optional
+        A Dask cluster, or the address of its scheduler. Its workers must see `out` and the files of the input under the same
+        paths. Without it the tasks run on this machine.
+    tile : int, optional
+        Pixels along the side of a tile, a multiple of 8; 2048, or what `memory` allows.
+    frame, angle, connectivity, preset
+        As for `QuotientGraph.from_normals`.
+    workers : int, optional
+        Processes on this machine if there is no client; by default one for each core. 1 is this process alone.
+    memory : float, optional
+        Bytes that each process may take, from which the tile is chosen.
+    overlap : int, optional
+        How far tiles see into their neighbours while filling is corrected, a multiple of 8; at most 128 by default.
+    tolerance : float
+        Error of the filling, relative to the depth, at which its corrections end.
+    dtype : str
+        Of the depth.
+    resume : bool
+        Go on with a run that was interrupted: tasks whose files are intact are not done again.
+    overwrite : bool
+        Replace results that are there.
+    keep : bool
+        Keep the folder of intermediate files, which is beside `out` and ends in .work.
+    progress : callable, optional
+        Is told of every task: name of the stage, tasks done, tasks in all; and first of the address of Dask's dashboard.
+    **settings
+        Fields of `Settings`, for instance ``max_iterations``, ``merge_every`` or ``reweighting``.
+
+    Returns
+    -------
+    depth : dask.array.Array
+        Over the Zarr array at `out`; NaN outside the valid pixels.
+    report : Report
+    """
+    began = time.perf_counter()
+    check_angle(angle)
+    if frame not in FRAMES:
+        raise ValueError(f"frame={frame!r} is not known; use one of {', '.join(sorted(FRAMES))}")
+    source, view = Source.from_arrays(normals, mask), as_camera(camera)
+    if Wrap.from_name("auto", view, source.shape):
+        raise ValueError(
+            "camera: tiles do not join the two ends of a panorama; use `quotientgraph.integrate`, or give the normals and "
+            "the rays of a part of it"
+        )
+    chosen = Settings.from_preset(preset, **settings)
+    if chosen.fill_solver != "auto":
+        raise ValueError("fill_solver: a map in tiles is filled by multigrid; leave it at its default")
+    tiling = _tiling(source, tile, overlap, memory)
+    where = Outputs(Path(out).resolve(), dtype)
+    work = Work(where.depth.with_name(where.depth.name.removesuffix(".zarr") + ".work"), tiling)
+    if where.depth.exists() and not (overwrite or resume):
+        raise OutputError(f"{where.depth}: exists; pass overwrite=True (--overwrite), or choose another name")
+    where.depth.parent.mkdir(parents=True, exist_ok=True)
+    identity = {
+        "quotientgraph": __version__,
+        "input": [source.normals.identity, None if source.mask is None else source.mask.identity],
+        "settings": {**asdict(chosen), "angle": angle, "frame": frame, "connectivity": connectivity},
+        "camera": repr(view),
+        "tiles": [tiling.tile, tiling.overlap, tolerance, dtype],
+    }
+    journal = Journal(work, identity, resume)
+    spacing = max(ALIGNED, tiling.overlap // 2)
+    job = Job(source, work, view, frame, connectivity, spacing, None, chosen)
+    history: list[Step] = []
+    with pool_for(client, workers) as pool:
+        if pool.elsewhere:
+            job = replace(job, source=source.on_disk(work.folder))
+        run = Run(job, pool, journal, tolerance, progress or (lambda *_: None))
+        if pool.dashboard:
+            run.watch(pool.dashboard, 0, 0)
+        run.choose_angle(chosen.angle if angle == "auto" else angle)
+        run.stage("labels", components.label)
+        found = components.unite(work)
+        if not found.n:
+            raise ValueError("normals: no valid pixel is left in any tile; check the mask, the frame and the camera")
+        run.find_hidden(found)
+        number = run.fill(found)
+        scales, converged = run.scale(found, number, history.append)
+        where.create(tiling, {"camera": repr(view)}, resume)
+        piece = run.write(found, scales, number, where)
+    run.conclude(found, scales, converged, piece)
+    sure = run.confidence(scales) if preset != "paper" else None
+    write_tables(where, found, scales.borders, work.read("shift"), piece, scales.residuals(), sure)
+    report = Report(
+        shape=tiling.shape,
+        tile=tiling.tile,
+        overlap=tiling.overlap,
+        angle=run.job.angle,
+        n_components=found.n,
+        n_pieces=int(piece.max()) + 1,
+        n_edges=len(scales.borders.number),
+        rounds=run.rounds,
+        converged=converged,
+        warnings=run.warnings,
+        seconds={**run.seconds, "total": time.perf_counter() - began},
+        tasks=run.tasks,
+        peaks={**run.peaks, "driver": peak_memory()},
+        reused=journal.reused,
+        depth=str(where.depth),
+        components=str(where.components),
+        nodes=str(where.nodes),
+        edges=str(where.edges),
+        history=history,
+    )
+    report.save(where.report)
+    journal.close()
+    if not keep:
+        shutil.rmtree(work.folder)
+    return as_dask(where.depth), report
+
+
+def _tiling(source: Source, tile: int | None, overlap: int | None, memory: float | None) -> Tiling:
+    """The tiles that a user asks for, but not larger than the map."""
+    if tile is None:
+        tile = min(TILE, tile_for(memory)) if memory is not None else TILE
+    whole = max(2 * MARGIN, -(-max(source.shape) // ALIGNED) * ALIGNED)
+    side = min(tile, whole)
+    reach = max(MARGIN, min(128, side // 16 // ALIGNED * ALIGNED)) if overlap is None else overlap
+    return Tiling(source.shape, side, reach)

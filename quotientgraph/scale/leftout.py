@@ -1,0 +1,39 @@
+"""Edges inside components that the filling leaves out: kept by tile as pairs of positions, found again in any window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..graph.quotient import Quotient
+from .window import Job, Window
+
+
+def left_out_edges(job: Job, window: Window) -> Callable[[Quotient, np.ndarray, np.ndarray], np.ndarray] | None:
+    """The hook of `quotientgraph.method.filling.equations` that leaves out the edges found over all tiles."""
+    if not job.contracted:
+        return None
+    tables = [job.work.table("hidden", k) for k, _ in job.tiling.parts(window.box)]
+    tail, head = (np.concatenate([t[end] for t in tables]) for end in ("tail", "head"))
+    found = edge_numbers(window, tail, head)
+    return lambda graph, weight, jump: found
+
+
+def edge_numbers(window: Window, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
+    """Numbers of the window's edges between given positions of the map; pairs that the window does not have are dropped."""
+    box, width, pixels = window.box, window.shape[1], window.pixels
+    ends = []
+    for position in (tail, head):
+        row, column = np.divmod(position, width)
+        row, column = row - box.top, column - box.left
+        seen = (row >= 0) & (row < box.shape[0]) & (column >= 0) & (column < box.shape[1])
+        ends.append(np.where(seen, pixels.map.index[np.where(seen, row, 0), np.where(seen, column, 0)], -1))
+    both = (ends[0] >= 0) & (ends[1] >= 0)
+    a, b = ends[0][both], ends[1][both]
+    first = np.searchsorted(pixels.tail, a)
+    out = np.full(len(a), -1, dtype=np.int64)
+    for step in range(pixels.connectivity // 2):
+        at = np.minimum(first + step, pixels.n_edges - 1)
+        out = np.where((pixels.tail[at] == a) & (pixels.head[at] == b), at, out)
+    return out[out >= 0]

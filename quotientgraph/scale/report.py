@@ -1,0 +1,67 @@
+"""`Report`: how an integration over tiles went."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from ..io.atomic import atomic
+from ..method.outcome import Step
+
+
+@dataclass(frozen=True)
+class Report:
+    """How an integration over tiles went.
+
+    Attributes
+    ----------
+    shape : (H, W)
+    tile, overlap : int
+        How the map was divided.
+    angle : float or None
+        θ_c in degrees that components were formed with.
+    n_components, n_pieces, n_edges : int
+        Components, connected pieces of the valid pixels, cut edges.
+    rounds : list of float
+        Largest change of the potential in each round that corrected the filling.
+    history : list of Step
+        The iterations of the scales.
+    converged : bool
+    warnings : list of str
+    seconds : dict
+        Time by stage.
+    tasks : dict
+        For each stage the number of tasks that were run, and the processor time they took.
+    peaks : dict
+        Largest memory of each process, in bytes; "driver" is the one that was asked.
+    reused : int
+        Tasks of an earlier run whose files were found intact.
+    depth, components, nodes, edges : str
+        Where the results are.
+    """
+
+    shape: tuple[int, int]
+    tile: int
+    overlap: int
+    angle: float | None
+    n_components: int
+    n_pieces: int
+    n_edges: int
+    rounds: list[float]
+    converged: bool
+    warnings: list[str]
+    seconds: dict[str, float]
+    tasks: dict[str, list[float]]
+    peaks: dict[str, int]
+    reused: int
+    depth: str
+    components: str
+    nodes: str
+    edges: str
+    history: list[Step] = field(repr=False)
+
+    def save(self, path: Path) -> None:
+        """Write it as JSON."""
+        with atomic(path) as part:
+            part.write_text(json.dumps(asdict(self), default=float, indent=1), encoding="utf-8")

@@ -1,0 +1,211 @@
+"""`Run`: the stages of one integration over tiles, each of them tasks for all tiles and a little work in between."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..beyond.doubts import CHOSEN as DOUBTS
+from ..method.outcome import Step
+from . import angle, borders, components, filling, hidden, outputs
+from .journal import Journal
+from .memory import peak_memory
+from .pool import Pool, Task
+from .scales import TiledScales
+from .seams import Seams, choose_coarse
+from .window import Job
+from .work import Written
+
+logger = logging.getLogger(__name__)
+
+_MOST_ROUNDS = 60
+# A stage begins, or a task of it is done: name of the stage, tasks done, tasks in all.
+Watch = Callable[[str, int, int], Any]
+
+
+@dataclass
+class Run:
+    """The state of an integration.
+
+    Attributes
+    ----------
+    job : Job
+    pool : Pool
+    journal : Journal
+    tolerance : float
+        Error of the filling, relative to the depth, at which its rounds end.
+    watch : callable
+        Is told of every task.
+    seconds : dict
+        Time by stage.
+    tasks : dict
+        Number of tasks by stage, and the processor time that they took.
+    peaks : dict
+        Largest memory of each process that ran tasks, in bytes.
+    """
+
+    job: Job
+    pool: Pool
+    journal: Journal
+    tolerance: float
+    watch: Watch
+    seconds: dict[str, float] = field(default_factory=dict)
+    tasks: dict[str, list[float]] = field(default_factory=dict)
+    peaks: dict[str, int] = field(default_factory=dict)
+    rounds: list[float] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def stage(self, name: str, task: Task, *args: Any) -> None:
+        """Run a task for all tiles that have not done it yet."""
+        began, n = time.perf_counter(), self.job.tiling.n_tiles
+        todo = [k for k in range(n) if not self.journal.has(name, k)]
+        done = n - len(todo)
+        self.watch(name, done, n)
+        for k, result in self.pool.run(measured, todo, self.job, task, *args):
+            self.journal.record(name, k, result["files"])
+            self.peaks[result["process"]] = max(self.peaks.get(result["process"], 0), result["peak"])
+            self._count(name, result["seconds"])
+            done += 1
+            self.watch(name, done, n)
+        kind = name.split(".")[0]
+        self.seconds[kind] = self.seconds.get(kind, 0.0) + time.perf_counter() - began
+
+    def _count(self, name: str, seconds: float) -> None:
+        kind = name.split(".")[0]
+        n, total = self.tasks.get(kind, [0, 0.0])
+        self.tasks[kind] = [n + 1, total + seconds]
+
+    def choose_angle(self, wanted: float | str | None) -> None:
+        """Settle the angle that components are formed with; "auto" looks at the normals of all tiles."""
+        found: Any = wanted
+        if isinstance(wanted, str):
+            self.stage("count", angle.count_pixels)
+            self.stage("bends", angle.sample_bends)
+            found = angle.found_angle(self.job.work)
+        self.job = replace(self.job, angle=found)
+
+    def find_hidden(self, found: components.Components) -> None:
+        """Find the depth jumps hidden in components, if filling is to leave them out."""
+        if self.job.contracted:
+            self.stage("forest", hidden.plant)
+            hidden.find_hidden(self.job.work, found)
+
+    def fill(self, found: components.Components) -> int:
+        """Fill all components; returns the round whose images hold the potential."""
+        work = self.job.work
+        choose_coarse(self.job, found)
+        self.stage("start", filling.start)
+        if not all(bool(t["reached"]) for t in work.tables("start")):
+            self.warnings.append("filling did not reach its tolerance in some tiles")
+        if not found.crossing.any():
+            return 0
+        seams = Seams.from_tables(self.job, found)
+        ring, name = seams.align(work), "start"
+        for number in range(1, _MOST_ROUNDS + 1):
+            tables = work.tables(name)
+            if number > 1:
+                ring = np.concatenate([t["ring"] for t in tables])
+            key, residual = (np.concatenate([t[column] for t in tables]) for column in ("residual_key", "residual"))
+            keys, values = seams.coarse(ring, key, residual)
+            work.write_table(f"coarse.{number}", None, keys=keys, values=values)
+            name = f"correct.{number}"
+            self.stage(name, filling.correct, number)
+            self.journal.drop(f"x.{number - 1}")
+            if self._settled(name):
+                return number
+        self.warnings.append(f"filling did not reach its tolerance after {_MOST_ROUNDS} rounds")
+        return _MOST_ROUNDS
+
+    def conclude(self, found: components.Components, scales: TiledScales, converged: bool, piece: np.ndarray) -> None:
+        """Say what a user should know about the result, as sentences."""
+        texts, n_pieces = self.warnings, int(piece.max()) + 1
+        if found.left_out:
+            texts.append(f"{found.left_out} pixels have no normal or face away from the camera and were left out")
+        if n_pieces > 1:
+            texts.append(
+                f"the valid pixels form {n_pieces} separate pieces; "
+                "their depth relative to each other is not determined by the normals"
+            )
+        if scales.unsolved:
+            texts.append(
+                f"the solver did not reach its tolerance in {scales.unsolved} of {scales.iteration} iterations"
+            )
+        if not converged:
+            texts.append(f"not converged after {scales.iteration} iterations; raise max_iterations or energy_tol")
+
+    def confidence(self, scales: TiledScales) -> np.ndarray | None:
+        """Confidence of the components; None if there are too many of them for a cheap judgement."""
+        n = scales.components.n
+        if n > DOUBTS.most:
+            return None
+        sure = scales.confidence()
+        size = scales.components.size
+        share = float(size[sure < DOUBTS.low].sum() / size.sum())
+        if share >= DOUBTS.notable:
+            self.warnings.append(
+                f"the depth of {share:.0%} of the pixels relative to the rest is a guess: the borders that fit are too few "
+                "or too short to hold them; see the column confidence of the table of components"
+            )
+        return sure
+
+    def _settled(self, name: str) -> bool:
+        """Whether the rounds of filling have come close enough to the solution."""
+        tables = self.job.work.tables(name)
+        change = max(float(t["change"]) for t in tables)
+        size = max(float(t["high"]) for t in tables) - min(float(t["low"]) for t in tables)
+        size = 1.0 if self.job.camera.central else max(size, 1e-300)
+        faster = min(change / self.rounds[-1], 0.9) if self.rounds and self.rounds[-1] > 0 else 0.9
+        self.rounds.append(change)
+        logger.info("%s: largest change %.3g, relative %.3g", name, change, change / size)
+        return change * faster / (1 - faster) <= self.tolerance * size
+
+    def scale(
+        self, found: components.Components, number: int, report: Callable[[Step], Any]
+    ) -> tuple[TiledScales, bool]:
+        """Find the relative scales of the components."""
+        job = self.job
+        self.stage("edges", borders.gather, number)
+        began = time.perf_counter()
+        self.watch("scales", 0, job.settings.max_iterations)
+        total = np.zeros(found.n)
+        for k, table in enumerate(job.work.tables("edges")):
+            np.add.at(total, found.of.of(k), table["total"])
+        edges = borders.Borders.from_tables(job.work, found)
+        scales = TiledScales(found, edges, total / found.size, job.settings, report)
+        converged = scales.descend()
+        if job.settings.creases == "anywhere" and job.settings.merge_every is None:
+            converged = scales.refine(converged)
+        self.seconds["scales"] = time.perf_counter() - began
+        return scales, converged
+
+    def write(
+        self, found: components.Components, scales: TiledScales, number: int, where: outputs.Outputs
+    ) -> np.ndarray:
+        """Write depth and components; returns the piece of each component."""
+        shift = scales.potential
+        piece = scales.borders.pattern.pieces
+        mean = shift - scales.begin
+        weight = np.bincount(piece, found.size)
+        shift = shift - (np.bincount(piece, found.size * mean) / weight)[piece]
+        self.job.work.write("shift", None, shift)
+        self.stage("write", outputs.write, number, where)
+        return piece
+
+
+def measured(job: Job, k: int, task: Task, *args: Any) -> dict[str, Any]:
+    """Run a task, and say what it took."""
+    began = time.process_time()
+    files: Written = task(job, k, *args)
+    return {
+        "files": files,
+        "process": f"{socket.gethostname()}:{os.getpid()}",
+        "peak": peak_memory(),
+        "seconds": time.process_time() - began,
+    }

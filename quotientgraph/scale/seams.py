@@ -1,0 +1,122 @@
+"""What the driver does between rounds of filling: it aligns the parts of tiles, and solves the coarse system."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import laplacians
+from laplacians import LaplacianSystem
+
+from .coarse import CoarseSystem, n_nodes, nodes_across
+from .components import Components
+from .window import Job
+from .work import Lookup, Work
+
+
+def choose_coarse(job: Job, components: Components) -> None:
+    """Choose the components that get coarse functions, and write ``coarse.rank``.
+
+    A component that fits into the overlap of windows needs none: each tile that has a part of it sees all of it.
+    """
+    box = components.box
+    reach = np.maximum(box[2] - box[0], box[3] - box[1]) + 1
+    wide = components.crossing & (reach > job.tiling.overlap - 2)
+    rank = np.append(np.where(wide, np.cumsum(wide) - 1, -1), -1)
+    job.work.write("coarse.rank", None, rank.astype(np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Seams:
+    """The edges inside components that run between tiles, and the coarse system.
+
+    Attributes
+    ----------
+    components : Components
+    tail, head : (n,) int64
+        Their ends in the ring.
+    weight, jump : (n,) float64
+    ring : (n_ring,) float64
+        The potential in the ring at the start.
+    part : (n_ring,) int64
+        Connected part of each pixel of the ring, counted over all tiles.
+    parts : (n_tiles + 1,) int64
+        Where the parts of each tile begin.
+    system : CoarseSystem or None
+    corner_key, corner_weight : (4, n_ring)
+        The coarse functions at the pixels of the ring.
+    """
+
+    components: Components
+    tail: np.ndarray
+    head: np.ndarray
+    weight: np.ndarray
+    jump: np.ndarray
+    ring: np.ndarray
+    part: np.ndarray
+    parts: np.ndarray
+    system: CoarseSystem | None
+    corner_key: np.ndarray
+    corner_weight: np.ndarray
+
+    @classmethod
+    def from_tables(cls, job: Job, components: Components) -> Seams:
+        """From the tables ``start`` of all tiles."""
+        tables = job.work.tables("start")
+        tail, head = (components.ring.find(np.concatenate([t[end] for t in tables])) for end in ("tail", "head"))
+        weight, jump, ring = (np.concatenate([t[name] for t in tables]) for name in ("weight", "jump", "ring"))
+        parts = np.append(0, np.cumsum([int(t["n_parts"]) for t in tables]))
+        part = np.concatenate([t["part"] + base for t, base in zip(tables, parts)])
+        entries = [np.concatenate([t[name] for t in tables]) for name in ("row", "column", "value")]
+        system = CoarseSystem.from_entries(*entries)
+        key, share = _corners(job, components)
+        return cls(components, tail, head, weight, jump, ring, part, parts, system, key, share)
+
+    def align(self, work: Work) -> np.ndarray:
+        """Shift the parts of tiles so that they fit at the seams; write ``offsets``, and return the ring after it."""
+        system = LaplacianSystem.from_edges(
+            int(self.parts[-1]), self.part[self.tail], self.part[self.head], self.weight, self._misfit(self.ring)
+        )
+        offset = laplacians.get("auto").solve(system).x
+        work.write_lookup("offsets", Lookup(self.parts, offset))
+        return self.ring + offset[self.part]
+
+    def coarse(self, ring: np.ndarray, key: np.ndarray, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Keys and values of the coarse correction.
+
+        Parameters
+        ----------
+        ring : (n_ring,) float64
+            The potential in the ring now.
+        key, residual
+            What the edges inside the tiles leave of the coarse equations.
+        """
+        if self.system is None:
+            return np.zeros(0, dtype=np.int64), np.zeros(0)
+        flow = self.weight * self._misfit(ring)
+        n = len(ring)
+        pull = np.bincount(self.tail, flow, n) - np.bincount(self.head, flow, n)
+        pull = np.where(self.corner_key[0] >= 0, pull, 0.0)
+        known = self.corner_key[0] >= 0
+        keys = np.append(key, self.corner_key[:, known])
+        values = np.append(residual, (self.corner_weight * pull)[:, known])
+        return self.system.keys, self.system.solve(keys, values)
+
+    def _misfit(self, ring: np.ndarray) -> np.ndarray:
+        return self.jump - (ring[self.tail] - ring[self.head])
+
+
+def _corners(job: Job, components: Components) -> tuple[np.ndarray, np.ndarray]:
+    """(4, n_ring) keys, −1 for none, and values of the coarse functions at the pixels of the ring."""
+    shape, spacing = job.tiling.shape, job.spacing
+    position = np.empty_like(components.ring.position)
+    position[components.ring.order] = components.ring.position
+    rank = job.work.read("coarse.rank")[components.ring_label]
+    row, column = np.divmod(position, shape[1])
+    p, q = (row % spacing) / spacing, (column % spacing) / spacing
+    node = row // spacing * nodes_across(shape, spacing) + column // spacing
+    first = rank * n_nodes(shape, spacing) + node
+    across = nodes_across(shape, spacing)
+    key = np.where(rank >= 0, np.stack([first, first + 1, first + across, first + across + 1]), -1)
+    return key, np.stack([(1 - p) * (1 - q), (1 - p) * q, p * (1 - q), p * q])

@@ -1,0 +1,112 @@
+"""`Tiling`: how a map is divided into tiles, and the windows that tiles see beyond their own pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from ..geometry.camera import Shape
+
+# Hidden jumps compare normals with their surroundings in squares of this many pixels; tiles and windows begin at multiples.
+ALIGNED = 8
+# Pixels that a tile sees beyond its own where it needs its neighbours only; two of those squares.
+MARGIN = 2 * ALIGNED
+
+
+class Box(NamedTuple):
+    """A rectangle of pixels: rows top:bottom, columns left:right."""
+
+    top: int
+    left: int
+    bottom: int
+    right: int
+
+    @property
+    def shape(self) -> Shape:
+        return self.bottom - self.top, self.right - self.left
+
+    def within(self, other: Box) -> tuple[slice, slice]:
+        """The slices of this box in an array that begins where `other` begins."""
+        return (
+            slice(self.top - other.top, self.bottom - other.top),
+            slice(self.left - other.left, self.right - other.left),
+        )
+
+    def common(self, other: Box) -> Box:
+        """What two boxes share."""
+        return Box(
+            max(self.top, other.top),
+            max(self.left, other.left),
+            min(self.bottom, other.bottom),
+            min(self.right, other.right),
+        )
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """Square tiles over a map, row by row; those at the right and the bottom may be smaller.
+
+    Attributes
+    ----------
+    shape : (H, W)
+    tile : int
+        Pixels along the side of a tile, a multiple of 8.
+    overlap : int
+        How far the window of a tile reaches beyond it while filling is corrected, a multiple of 8.
+
+    Examples
+    --------
+    >>> tiling = Tiling((100, 70), 64, 16)
+    >>> tiling.n_tiles, tiling.core(3)
+    (4, Box(top=64, left=64, bottom=100, right=70))
+    """
+
+    shape: Shape
+    tile: int
+    overlap: int
+
+    def __post_init__(self) -> None:
+        for name, least in (("tile", 2 * MARGIN), ("overlap", MARGIN)):
+            value = getattr(self, name)
+            if value % ALIGNED or value < least:
+                raise ValueError(f"{name}={value} must be a multiple of {ALIGNED} and at least {least} pixels")
+
+    @property
+    def rows(self) -> int:
+        return -(-self.shape[0] // self.tile)
+
+    @property
+    def columns(self) -> int:
+        return -(-self.shape[1] // self.tile)
+
+    @property
+    def n_tiles(self) -> int:
+        return self.rows * self.columns
+
+    def core(self, k: int) -> Box:
+        """The pixels that belong to tile `k`."""
+        row, column = divmod(k, self.columns)
+        top, left = row * self.tile, column * self.tile
+        return Box(top, left, min(top + self.tile, self.shape[0]), min(left + self.tile, self.shape[1]))
+
+    def window(self, k: int, reach: int) -> Box:
+        """The pixels of tile `k` and those up to `reach` beyond it, inside the map."""
+        core = self.core(k)
+        return Box(core.top - reach, core.left - reach, core.bottom + reach, core.right + reach).common(
+            Box(0, 0, *self.shape)
+        )
+
+    def parts(self, box: Box) -> Iterator[tuple[int, Box]]:
+        """The tiles that a box touches, and what each has of it."""
+        for row in range(box.top // self.tile, -(-box.bottom // self.tile)):
+            for column in range(box.left // self.tile, -(-box.right // self.tile)):
+                k = row * self.columns + column
+                yield k, self.core(k).common(box)
+
+    def tile_of(self, position: np.ndarray) -> np.ndarray:
+        """The tile of each flat position (int64) in the map."""
+        row, column = np.divmod(position, self.shape[1])
+        return row // self.tile * self.columns + column // self.tile

@@ -1,0 +1,125 @@
+"""`Work`: the folder with what tiles have computed so far, each file written whole or not at all, with its checksum."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..io.atomic import atomic
+from .tiling import Box, Tiling
+
+# What a task returns: the files that it wrote, relative to the folder, and their checksums.
+Written = dict[str, int]
+
+
+class Lookup(NamedTuple):
+    """Values by tile and by number inside the tile: those of tile k begin at ``start[k]``."""
+
+    start: np.ndarray
+    values: np.ndarray
+
+    def of(self, k: int) -> np.ndarray:
+        """The values of tile `k`."""
+        return self.values[self.start[k] : self.start[k + 1]]
+
+
+@dataclass(frozen=True)
+class Work:
+    """Arrays of tiles as files: images of a tile's pixels, and tables.
+
+    Attributes
+    ----------
+    folder : Path
+        On a cluster it has to be one that all workers see.
+    tiling : Tiling
+    """
+
+    folder: Path
+    tiling: Tiling
+
+    def path(self, name: str, k: int | None = None, suffix: str = ".npy") -> Path:
+        """The file of an array or a table, of tile `k` or of the whole map."""
+        return self.folder / name / f"{'all' if k is None else k}{suffix}"
+
+    def write(self, name: str, k: int | None, array: np.ndarray) -> Written:
+        """Write one array as .npy."""
+        path = self.path(name, k)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic(path) as part, part.open("wb") as file:
+            np.save(file, array)
+        return self._written(path)
+
+    def write_table(self, name: str, k: int | None, **columns: Any) -> Written:
+        """Write named arrays as .npz."""
+        path = self.path(name, k, ".npz")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic(path) as part, part.open("wb") as file:
+            np.savez(file, **columns)
+        return self._written(path)
+
+    def read(self, name: str, k: int | None = None) -> np.ndarray:
+        """An array, mapped into memory rather than read."""
+        return np.load(self.path(name, k), mmap_mode="r")
+
+    def table(self, name: str, k: int | None = None) -> dict[str, np.ndarray]:
+        """The columns that `write_table` was given."""
+        with np.load(self.path(name, k, ".npz")) as found:
+            return {key: found[key] for key in found.files}
+
+    def tables(self, name: str) -> list[dict[str, np.ndarray]]:
+        """The tables of all tiles, in their order."""
+        return [self.table(name, k) for k in range(self.tiling.n_tiles)]
+
+    def lookup(self, name: str) -> Lookup:
+        """A `Lookup` that was written by `write_lookup`, mapped into memory."""
+        return Lookup(self.read(f"{name}.start"), self.read(name))
+
+    def write_lookup(self, name: str, lookup: Lookup) -> None:
+        """Write a `Lookup` for all tiles to read."""
+        self.write(f"{name}.start", None, np.asarray(lookup.start))
+        self.write(name, None, np.asarray(lookup.values))
+
+    def window(self, name: str, box: Box, through: Lookup | None = None) -> np.ndarray:
+        """An image of the pixels of a box, put together from the tiles that it touches.
+
+        With `through`, the images hold numbers that count from 0 in each tile, −1 where there is none; they are replaced by
+        the values that the lookup has for them, and −1 stays −1.
+        """
+        out: np.ndarray | None = None
+        for k, part in self.tiling.parts(box):
+            values = self.read(name, k)[part.within(self.tiling.core(k))]
+            if through is not None:
+                table = np.append(through.of(k), np.array([-1], dtype=through.values.dtype))
+                values = table[values]
+            if out is None:
+                out = np.empty(box.shape, dtype=values.dtype)
+            out[part.within(box)] = values
+        assert out is not None
+        return out
+
+    def drop(self, name: str) -> None:
+        """Remove an array of all tiles."""
+        for k in range(self.tiling.n_tiles):
+            self.path(name, k).unlink(missing_ok=True)
+
+    def intact(self, files: Written) -> bool:
+        """Whether files are there with the checksums that they were written with."""
+        return all(
+            (self.folder / name).is_file() and checksum(self.folder / name) == value for name, value in files.items()
+        )
+
+    def _written(self, path: Path) -> Written:
+        return {path.relative_to(self.folder).as_posix(): checksum(path)}
+
+
+def checksum(path: Path) -> int:
+    """The CRC-32 of a file."""
+    value = 0
+    with path.open("rb") as file:
+        while block := file.read(2**22):
+            value = zlib.crc32(block, value)
+    return value

@@ -1,0 +1,414 @@
+"""Maps in tiles: the answer is that of the whole map, whatever the tiles are and whatever happens on the way."""
+
+import errno
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tifffile
+
+import laplacians
+from quotientgraph import Pinhole, QuotientGraph, RayMap
+from quotientgraph.beyond.hidden_jumps import hidden_jumps
+from quotientgraph.cli import main
+from quotientgraph.method.filling import fill
+
+dask = pytest.importorskip("dask.array")
+parquet = pytest.importorskip("pyarrow.parquet")
+zarr = pytest.importorskip("zarr")
+
+from quotientgraph import scale  # noqa: E402
+from quotientgraph.scale import borders  # noqa: E402
+from quotientgraph.scale.coarse import Patch  # noqa: E402
+from quotientgraph.scale.memory import bytes_of, tile_for  # noqa: E402
+from quotientgraph.scale.sources import Source  # noqa: E402
+from quotientgraph.scale.tiling import Box, Tiling  # noqa: E402
+
+# The default filling stops when the normals contradict each other far more than it is off. Here it has to be exact.
+EXACT = laplacians.Multigrid(rtol=1e-12, maxiter=200)
+
+
+def bumpy(height, width, noise=0.0, tear=True, seed=3):
+    """Hills with occluding balls, a fault that tapers off at both ends, a hole and a separate strip; OpenGL frame."""
+    random = np.random.default_rng(seed)
+    v, u = np.mgrid[:height, :width].astype(float)
+    p, q = np.zeros((height, width)), np.zeros((height, width))
+    for _ in range(5):
+        a, b = random.normal(0, 1 / 30, 2)
+        wave = 3 * np.cos(a * u + b * v + random.uniform(0, 6))
+        p, q = p + a * wave, q + b * wave
+    if tear:  # below the middle the surface sinks and rises again along u: a depth jump that ends at both ends
+        along = np.pi * (u / width - 0.1) / 0.8
+        p += np.where((v > height / 2) & (along > 0) & (along < np.pi), 30 * np.pi / (0.8 * width) * np.cos(along), 0)
+    for _ in range(height * width // 3000):
+        cu, cv, r = random.uniform(0, width), random.uniform(0, height), random.uniform(5, 16)
+        rest = r * r - (u - cu) ** 2 - (v - cv) ** 2
+        ball = rest > (0.5 * r) ** 2
+        p[ball], q[ball] = ((u - cu)[ball], (v - cv)[ball]) / np.sqrt(rest[ball])
+    normals = np.stack([p, -q, np.ones_like(p)], axis=-1)
+    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+    normals += noise * random.standard_normal(normals.shape)
+    mask = (u - 0.3 * width) ** 2 + (v - 0.7 * height) ** 2 > (0.1 * height) ** 2
+    mask[:, int(0.85 * width)] = False
+    return normals.astype(np.float32), mask
+
+
+def whole(normals, mask, camera=None, preset="best", angle="auto", connectivity=8, **settings):
+    """The same in memory, with an exact filling."""
+    graph = QuotientGraph.from_normals(
+        normals, mask, camera, angle=angle, connectivity=connectivity, preset=preset, check=False
+    )
+    return graph.optimize(fill_solver=EXACT, preset=preset, **settings)
+
+
+def difference(result, depth):
+    """The largest difference of depths, relative to their range."""
+    assert np.array_equal(np.isnan(depth), np.isnan(result.depth))
+    return float(np.nanmax(np.abs(depth - result.depth)) / np.ptp(result.depth[np.isfinite(result.depth)]))
+
+
+@pytest.mark.parametrize(
+    ("preset", "settings"),
+    [
+        ("paper", {}),
+        ("best", {}),
+        ("paper", {"connectivity": 4, "angle": 6.0}),
+        ("paper", {"merge_every": 5}),
+    ],
+    ids=["paper", "best", "four neighbours", "merging"],
+)
+def test_tiles_give_the_answer_of_the_whole_map(tmp_path, preset, settings):
+    """Depth and components are those of the map in memory, for a size that no tile divides."""
+    normals, mask = bumpy(170, 203)
+    depth, report = scale.integrate(
+        normals, mask, out=tmp_path / "depth.zarr", tile=64, workers=1, preset=preset, **settings
+    )
+    expected = whole(normals, mask, preset=preset, **settings)
+    assert difference(expected, depth.compute()) < 1e-6
+    labels = zarr.open_array(report.components, mode="r")[:]
+    assert np.array_equal(labels, expected.levels[0].label_image())
+    assert report.rounds, "no component crossed a seam"
+    assert len(report.history) == len(expected.history)
+    assert not (tmp_path / "depth.work").exists()
+
+
+def test_a_component_within_a_tile_is_filled_as_in_memory(tmp_path):
+    """Where the components of tiles never meet, the depth is the same to rounding."""
+    normals, mask = bumpy(128, 128, tear=False)
+    mask[62:66] = False
+    mask[:, 62:66] = False
+    depth, report = scale.integrate(normals, mask, out=tmp_path / "depth.zarr", tile=64, workers=1, angle=180.0)
+    assert report.rounds == []
+    assert difference(whole(normals, mask, angle=180.0), depth.compute()) < 1e-9
+
+
+def stored(folder):
+    """The bytes of every file of the results, by name; the report has times in it."""
+    return {
+        file.relative_to(folder).as_posix(): file.read_bytes()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and file.name != "report.json"
+    }
+
+
+@pytest.fixture(scope="module")
+def small():
+    return bumpy(96, 110)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(small, tmp_path_factory):
+    """The results of a run to which nothing happened."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    scale.integrate(*small, out=folder / "depth.zarr", tile=48, workers=1)
+    return stored(folder)
+
+
+class Stop(Exception):
+    """Stands for the end of the driver."""
+
+
+def stopping_after(n):
+    """A function for `progress` that stops the driver after `n` tasks."""
+    seen = []
+
+    def watch(stage, done, total):
+        seen.append(stage)
+        if len(seen) > n:
+            raise Stop
+
+    return watch
+
+
+def test_an_interrupted_run_goes_on_to_the_same_bytes(small, undisturbed, tmp_path):
+    """Stopped again and again, after a few more tasks each time, a run ends with the files of one that was not stopped."""
+    reused = []
+    for n in (3, 9, 14, 8, 30, 10, 1000):
+        try:
+            _, report = scale.integrate(
+                *small, out=tmp_path / "depth.zarr", tile=48, workers=1, resume=True, progress=stopping_after(n)
+            )
+            reused.append(report.reused)
+        except Stop:
+            continue
+    assert reused
+    assert reused[0] > 20
+    assert stored(tmp_path) == undisturbed
+
+
+def test_damaged_files_are_made_again(small, undisturbed, tmp_path):
+    """A file whose checksum is wrong counts as not written."""
+    with pytest.raises(Stop):
+        scale.integrate(*small, out=tmp_path / "depth.zarr", tile=48, workers=1, progress=stopping_after(22))
+    images = sorted((tmp_path / "depth.work" / "labels").glob("*.npy"))
+    for file in images[:2]:
+        content = bytearray(file.read_bytes())
+        content[-1] ^= 1
+        file.write_bytes(content)
+    images[3].unlink()
+    journal = tmp_path / "depth.work" / "journal.jsonl"
+    journal.write_text(journal.read_text() + '{"stage": "la')  # the driver died while it wrote a line
+    scale.integrate(*small, out=tmp_path / "depth.zarr", tile=48, workers=1, resume=True)
+    assert stored(tmp_path) == undisturbed
+
+
+def test_a_run_is_not_mixed_with_another(small, tmp_path):
+    """Neither a folder with an unfinished run nor results are touched unless the user asks for it."""
+    where = tmp_path / "depth.zarr"
+    with pytest.raises(Stop):
+        scale.integrate(*small, out=where, tile=48, workers=1, progress=stopping_after(10))
+    with pytest.raises(OSError, match=r"unfinished run.*resume"):
+        scale.integrate(*small, out=where, tile=48, workers=1)
+    with pytest.raises(OSError, match="other tiles"):
+        scale.integrate(*small, out=where, tile=64, workers=1, resume=True)
+    with pytest.raises(OSError, match="other settings"):
+        scale.integrate(*small, out=where, tile=48, workers=1, resume=True, max_iterations=7)
+    scale.integrate(*small, out=where, tile=48, workers=1, resume=True)
+    with pytest.raises(OSError, match=r"exists.*overwrite"):
+        scale.integrate(*small, out=where, tile=48, workers=1)
+
+
+def test_a_full_disk_stops_with_its_name_and_can_be_resumed(small, undisturbed, tmp_path, monkeypatch):
+    """The error names the file and the cause; with room again, the run goes on."""
+    real, written = np.save, []
+
+    def save(file, array):
+        written.append(file)
+        if len(written) == 25:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        real(file, array)
+
+    monkeypatch.setattr(np, "save", save)
+    with pytest.raises(OSError, match=r"depth\.work.*No space left on device"):
+        scale.integrate(*small, out=tmp_path / "depth.zarr", tile=48, workers=1)
+    scale.integrate(*small, out=tmp_path / "depth.zarr", tile=48, workers=1, resume=True)
+    assert stored(tmp_path) == undisturbed
+
+
+def test_the_size_of_groups_of_edges_does_not_matter(small, undisturbed, tmp_path, monkeypatch):
+    """Cut edges that are met group by group, each with whole borders, give the depth of one group."""
+    monkeypatch.setattr(borders, "GROUP", 300)
+    depth, report = scale.integrate(*small, out=tmp_path / "depth.zarr", tile=48, workers=1)
+    assert report.n_edges > 900
+    assert difference(whole(*small), depth.compute()) < 1e-6
+
+
+def test_tables_describe_the_quotient_graph(small, tmp_path):
+    """nodes.parquet and edges.parquet hold what the tables of the graph in memory hold."""
+    _, report = scale.integrate(*small, out=tmp_path / "out.zarr", tile=48, workers=1)
+    result = whole(*small)
+    graph = result.levels[0]
+    nodes, edges = parquet.read_table(report.nodes), parquet.read_table(report.edges)
+    assert report.nodes.endswith("out.nodes.parquet")
+    for name in ("size", "top", "left", "bottom", "right"):
+        assert np.array_equal(nodes[name], graph.node_table()[name]), name
+    filled = fill(graph, EXACT, hidden_jumps).potential
+    tail, head, table = graph.edge_table(filled)
+    assert np.array_equal(edges["tail"], tail)
+    assert np.array_equal(edges["head"], head)
+    assert np.array_equal(edges["n_edges"], table["n_edges"])
+    assert np.allclose(edges["residual"], table["residual"], atol=1e-5)
+    assert np.allclose(np.asarray(nodes["confidence"])[graph.labels], result.certainty, atol=1e-4)
+
+
+def test_every_kind_of_store_is_read(tmp_path):
+    """Windows are the same from arrays, memory maps, .npy, TIFF, Zarr arrays, groups, OME-Zarr and Dask."""
+    normals, mask = bumpy(64, 80)
+    np.save(tmp_path / "n.npy", normals)
+    tifffile.imwrite(tmp_path / "n.tiff", normals, tile=(16, 16), photometric="rgb")
+    group = zarr.open_group(tmp_path / "g.zarr", mode="w")
+    group.create_array("normals", data=normals)
+    group.create_array("mask", data=mask)
+    ome = zarr.open_group(tmp_path / "ome.zarr", mode="w")
+    ome.create_array("0", data=np.moveaxis(normals, -1, 0).copy())
+    ome.attrs["ome"] = {"version": "0.5", "multiscales": [{"datasets": [{"path": "0"}]}]}
+    box = Box(8, 16, 40, 56)
+    for thing in (
+        normals,
+        np.load(tmp_path / "n.npy", mmap_mode="r"),
+        tmp_path / "n.npy",
+        str(tmp_path / "n.tiff"),
+        group["normals"],
+        group,
+        tmp_path / "g.zarr",
+        tmp_path / "ome.zarr",
+        dask.from_array(normals, chunks=(20, 30, 3)),
+    ):
+        source = pickle.loads(pickle.dumps(Source.from_arrays(thing)))
+        assert source.shape == (64, 80)
+        assert np.array_equal(source.read(box)[0], normals[8:40, 16:56]), thing
+    assert np.array_equal(Source.from_arrays(group, group["mask"]).read(box)[1], mask[8:40, 16:56])
+    coded = np.rint((normals + 1) * 32767.5).astype(np.uint16)
+    assert np.allclose(Source.from_arrays(coded).read(box)[0], normals[8:40, 16:56], atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("thing", "text"),
+    [
+        (np.zeros((4, 5)), "expected an array of shape"),
+        ("nowhere.zarr", "no Zarr array"),
+        (3, "expected an array of Dask"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(thing, text):
+    """The error says what was expected."""
+    with pytest.raises(ValueError, match=text):
+        Source.from_arrays(thing)
+
+
+def test_a_pinhole_camera_and_empty_tiles(tmp_path):
+    """Tiles without a valid pixel do no harm, and the camera counts from the corner of the map."""
+    normals, mask = bumpy(100, 120)
+    mask[:, :50] = False
+    camera = Pinhole(300.0, 310.0, 55.0, 48.0)
+    depth, _ = scale.integrate(normals, mask, camera, tmp_path / "depth.zarr", tile=48, workers=1)
+    assert difference(whole(normals, mask, camera), depth.compute()) < 1e-6
+    with pytest.raises(ValueError, match="no valid pixel"):
+        scale.integrate(normals, np.zeros_like(mask), out=tmp_path / "none.zarr", tile=48, workers=1)
+
+
+def test_rays_by_formula_are_those_of_the_array(tmp_path):
+    """A fisheye given by formula gives the depth of the ray map in memory, and no array of rays is made."""
+    normals, mask = bumpy(96, 110)
+    depth, _ = scale.integrate(
+        normals, mask, scale.RayFormula.fisheye(60, (96, 110)), tmp_path / "depth.zarr", tile=48, workers=1
+    )
+    assert difference(whole(normals, mask, RayMap.fisheye(60, (96, 110))), depth.compute()) < 1e-6
+
+
+def test_the_coarse_system_is_the_galerkin_product(small):
+    """PᵀLP, added up over the two halves of the edges, is the product of the matrices; P is `add_to`, Pᵀ is `sums`."""
+    graph = QuotientGraph.from_normals(*small, check=False)
+    pixels, shape = graph.pixels, small[1].shape
+    rank = np.where(graph.labels < 2, graph.labels, -1)
+    patch = Patch.from_ranks(Box(0, 0, *shape), 16, pixels.map.position, rank, shape)
+    weight = np.random.default_rng(0).random(pixels.n_edges) * (rank[pixels.tail] == rank[pixels.head])
+    keys = patch.keys.ravel()
+    random = np.random.default_rng(1)
+    a, b = random.random(len(keys)), random.random(len(keys))
+    x, y = np.zeros(pixels.n_pixels), np.zeros(pixels.n_pixels)
+    patch.add_to(x, keys, a)
+    patch.add_to(y, keys, b)
+    flow = weight * (x[pixels.tail] - x[pixels.head])
+    expected = float(np.sum(flow * (y[pixels.tail] - y[pixels.head])))
+    half = np.arange(pixels.n_edges) % 2 == 0
+    total = 0.0
+    for part in (half, ~half):
+        row, column, value = patch.matrix(pixels.tail, pixels.head, np.where(part, weight, 0.0))
+        i, j = np.searchsorted(keys, row), np.searchsorted(keys, column)
+        total += float(np.sum(value * np.where(i == j, a[i] * b[i], a[i] * b[j] + a[j] * b[i])))
+    assert total == pytest.approx(expected, rel=1e-10)
+    found, sums = patch.sums(y)
+    assert np.dot(sums, a[np.searchsorted(keys, found)]) == pytest.approx(float(np.dot(x, y)), rel=1e-10)
+
+
+def test_tiles_cover_the_map_once():
+    """The parts of a box are disjoint and cover it, and every position belongs to the tile whose core holds it."""
+    tiling = Tiling((100, 70), 40, 16)
+    image = np.zeros(tiling.shape, dtype=int)
+    box = Box(10, 5, 95, 70)
+    for k, part in tiling.parts(box):
+        image[part.within(Box(0, 0, *tiling.shape))] += 1
+        row, column = np.mgrid[part.top : part.bottom, part.left : part.right]
+        assert np.all(tiling.tile_of(row * 70 + column) == k)
+    assert np.array_equal(image[10:95, 5:70], np.ones((85, 65)))
+    assert image.sum() == 85 * 65
+
+
+def test_memory_decides_on_the_tile():
+    """More memory allows larger tiles; what is too little is refused with the least that will do."""
+    assert tile_for(bytes_of("4GB")) > tile_for(bytes_of("2 GB")) >= 2048
+    with pytest.raises(ValueError, match="allow at least"):
+        tile_for(bytes_of("100MB"))
+    with pytest.raises(ValueError, match="not a size"):
+        bytes_of("much")
+
+
+def test_the_command_line(small, tmp_path, monkeypatch, capsys):
+    """`quotientgraph integrate map.zarr -o depth.zarr` writes what the function writes."""
+    monkeypatch.chdir(tmp_path)
+    zarr.open_group("map.zarr", mode="w").create_array("normals", data=small[0])
+    np.save("mask.npy", small[1])
+    command = ["integrate", "map.zarr", "-o", "depth.zarr", "--tile", "48", "--workers", "1", "--frame", "opengl"]
+    assert main([*command, "--mask", "mask.npy"]) == 0
+    assert difference(whole(*small), zarr.open_array("depth.zarr", mode="r")[:]) < 1e-6
+    assert main(command) == 1
+    assert "exists" in capsys.readouterr().err
+    assert main([*command[:4], "--tile", "48"]) == 2
+    assert "--frame" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_killed_workers_lose_nothing(small, undisturbed, tmp_path):
+    """On a cluster whose workers are killed in the middle of their tasks, the results are the same bytes."""
+    distributed = pytest.importorskip("distributed")
+    killed = []
+
+    def watch(stage, done, total):
+        if len(killed) < 3 and done == 2 and stage in ("labels", "start", "write"):
+            pid = next(iter(client.run(os.getpid).values()))
+            os.kill(pid, signal.SIGKILL)
+            killed.append(stage)
+
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, memory_limit=0, dashboard_address=None, env={"NUMBA_NUM_THREADS": "1"}
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        scale.integrate(*small, out=tmp_path / "depth.zarr", client=client, tile=48, progress=watch)
+    assert killed == ["labels", "start", "write"]
+    assert stored(tmp_path) == undisturbed
+
+
+def test_killed_drivers_lose_nothing(small, undisturbed, tmp_path):
+    """A driver that ends at once, without a chance to tidy up, leaves a folder from which the next one goes on."""
+    np.savez(tmp_path / "map.npz", normals=small[0], mask=small[1])
+    program = (
+        "import os, signal, sys, numpy as np\n"
+        "from quotientgraph import scale\n"
+        "map, seen = np.load('map.npz'), []\n"
+        "def watch(*event):\n"
+        "    seen.append(event)\n"
+        "    if len(seen) == int(sys.argv[1]):\n"
+        "        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "options = {'tile': 48, 'workers': 1, 'resume': True, 'progress': watch}\n"
+        "scale.integrate(map['normals'], map['mask'], out='out/depth.zarr', **options)\n"
+    )
+    root = Path(__file__).parents[1]
+    paths = [str(root), str(root / "solvers"), os.environ.get("PYTHONPATH", "")]
+    for last in ("44", "0"):
+        done = subprocess.run(
+            [sys.executable, "-c", program, last],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == (0 if last == "0" else -signal.SIGKILL), done.stderr
+    assert stored(tmp_path / "out") == undisturbed
