@@ -11,7 +11,7 @@ from quotientgraph import Orthographic, QuotientGraph, scenes
 from quotientgraph.beyond.absorbing import absorbed, has_faces
 from quotientgraph.beyond.border_cues import log_odds
 from quotientgraph.beyond.border_facts import PieceFacts
-from quotientgraph.beyond.borders import Borders
+from quotientgraph.beyond.border_pieces import BorderPieces
 from quotientgraph.beyond.joining import Witnesses, join, joined
 from quotientgraph.beyond.offsets import best_offsets
 from quotientgraph.metrics import relative_error
@@ -67,20 +67,20 @@ class TestAbsorbing:
 class TestBorders:
     def test_every_side_between_two_components_is_listed_once(self, room):
         graph = absorbed(graph_of(room))
-        labels, borders = graph.label_image(), Borders.from_graph(graph)
+        labels, borders = graph.label_image(), BorderPieces.from_graph(graph)
         n = np.count_nonzero(labels[1:] != labels[:-1]) + np.count_nonzero(labels[:, 1:] != labels[:, :-1])
         places = np.column_stack([borders.row, borders.column])
         assert len(borders.row) == n == len(np.unique(places, axis=0))
 
     def test_a_piece_divides_the_same_two_components_all_along(self, room):
         graph = absorbed(graph_of(room))
-        borders = Borders.from_graph(graph)
+        borders = BorderPieces.from_graph(graph)
         labels = np.append(graph.labels, -1)
         pair = np.column_stack([labels[borders.left], labels[borders.right]])
         assert (pair == pair[borders.start[:-1]][borders.piece]).all()
 
     def test_pieces_are_straight(self, room):
-        borders = Borders.from_graph(graph_of(room))
+        borders = BorderPieces.from_graph(graph_of(room))
         for first, last in itertools.pairwise(borders.start):
             y, x = borders.row[first:last], borders.column[first:last]
             dy, dx = y[-1] - y[0], x[-1] - x[0]
@@ -104,7 +104,7 @@ class TestCues:
     def test_a_crease_asks_for_one_offset_all_along(self, angle):
         graph = self.roof(angle)
         potential = graph.filled()
-        facts = PieceFacts.measure(graph, potential, Borders.from_graph(graph))
+        facts = PieceFacts.measure(graph, potential, BorderPieces.from_graph(graph))
         assert facts.n.tolist() == [60.0]
         assert abs(facts.drift[0]) < 1e-9
         assert facts.angle[0] == pytest.approx(60)
@@ -115,12 +115,12 @@ class TestCues:
 
     def test_a_ridge_is_a_contact(self):
         graph = self.roof(30)
-        facts = PieceFacts.measure(graph, graph.filled(), Borders.from_graph(graph))
+        facts = PieceFacts.measure(graph, graph.filled(), BorderPieces.from_graph(graph))
         assert log_odds(graph, facts)[0][0] > 2
 
     def test_what_is_known_is_the_same_from_both_sides(self, room):
         graph = absorbed(graph_of(room))
-        facts = PieceFacts.measure(graph, graph.filled(), Borders.from_graph(graph))
+        facts = PieceFacts.measure(graph, graph.filled(), BorderPieces.from_graph(graph))
         names = {"left": "right", "lean_left": "lean_right", "facing_left": "facing_right"}
         swapped = {a: getattr(facts, b) for one in names.items() for a, b in (one, one[::-1])}
         other = PieceFacts(**{**vars(facts), **swapped})

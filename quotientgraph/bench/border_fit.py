@@ -19,7 +19,7 @@ from ..beyond.absorbing import absorbed
 from ..beyond.border_cues import contact_cues, front_cues
 from ..beyond.border_facts import PieceFacts
 from ..beyond.border_junctions import following, junctions, order_table, propagate
-from ..beyond.borders import Borders
+from ..beyond.border_pieces import BorderPieces
 from ..geometry.camera import Camera, as_camera
 from ..geometry.jumps import interval
 from ..geometry.normals import NormalMap
@@ -46,7 +46,7 @@ def view(normals: np.ndarray, clean: np.ndarray, mask: np.ndarray, camera: Camer
     known = mask & np.isfinite(depth) & np.isfinite(clean).all(axis=-1)
     camera = as_camera(camera)
     graph = absorbed(QuotientGraph.from_normals(normals, known, camera, "opencv", check=False))
-    borders = Borders.from_graph(graph)
+    borders = BorderPieces.from_graph(graph)
     facts = PieceFacts.measure(graph, graph.filled(), borders)
     truth = NormalMap.from_array(clean, graph.pixels.map.index >= 0, camera, "opencv")
     inside = np.flatnonzero((borders.left >= 0) & (borders.right >= 0))

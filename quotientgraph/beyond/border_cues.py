@@ -1,6 +1,6 @@
 """What can be seen at a border: whether its two surfaces touch there, and if not, which of them is in front.
 
-Every piece of a border (`quotientgraph.beyond.borders`) is judged by what its shape and the normals beside it say:
+Every piece of a border (`quotientgraph.beyond.border_pieces`) is judged by what its shape and the normals beside it say:
 
 - *Drift.* Two surfaces that touch do so along a crease, whose direction their normals predict. Along a true crease all sides
   of the piece ask for one offset between the two components; elsewhere the offset that they ask for drifts.

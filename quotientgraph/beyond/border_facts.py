@@ -11,7 +11,7 @@ from laplacians.core.jit import kernel
 
 from ..geometry.jumps import crease_jump, interval
 from ..graph.quotient import Quotient
-from .borders import Borders
+from .border_pieces import BorderPieces
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class PieceFacts:
         return (self.left >= 0) & (self.right >= 0)
 
     @classmethod
-    def measure(cls, graph: Quotient, potential: np.ndarray, borders: Borders) -> PieceFacts:
+    def measure(cls, graph: Quotient, potential: np.ndarray, borders: BorderPieces) -> PieceFacts:
         """Measure the pieces of the borders of a graph at a potential (n_pixels,).
 
         Only the potential within each component matters, not how the components are placed, except for `offset`.
@@ -133,7 +133,7 @@ def _medians(group: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
 
 def _attitudes(
     graph: Quotient,
-    borders: Borders,
+    borders: BorderPieces,
     inside: np.ndarray,
     line: np.ndarray,
     mean: Callable[[np.ndarray], np.ndarray],

@@ -19,7 +19,7 @@ import numpy as np
 from laplacians.core.jit import kernel
 
 from .border_facts import PieceFacts
-from .borders import Borders
+from .border_pieces import BorderPieces
 
 # Nine classes of orders at a junction, as seen from the owner of its line: all touch; the owner in front of, or behind, the
 # other two, which touch; another in front, or behind; the owner first, second or last of three; impossible.
@@ -54,7 +54,7 @@ _FACTORS = _Factors()
 
 
 def propagated(
-    borders: Borders, facts: PieceFacts, contact: np.ndarray, front: np.ndarray
+    borders: BorderPieces, facts: PieceFacts, contact: np.ndarray, front: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Log-odds of contact and of the left in front, (n_pieces,) each, improved by the junctions."""
     torn = -np.logaddexp(0, contact)
@@ -109,7 +109,7 @@ def order_table() -> np.ndarray:
     return table
 
 
-def junctions(borders: Borders, facts: PieceFacts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def junctions(borders: BorderPieces, facts: PieceFacts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Junctions of three pieces: their numbers, the two of the line first; how to read their states; the geometry."""
     corner = borders.ends.ravel()
     order = np.argsort(corner, kind="stable")
@@ -151,7 +151,7 @@ def junctions(borders: Borders, facts: PieceFacts) -> tuple[np.ndarray, np.ndarr
     return piece, np.where(sign, 1, -1).astype(np.int8), geometry
 
 
-def following(borders: Borders, facts: PieceFacts) -> tuple[np.ndarray, np.ndarray]:
+def following(borders: BorderPieces, facts: PieceFacts) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of pieces that follow each other along a chain, and how the chain turns between them."""
     chain = np.repeat(np.arange(len(borders.chain) - 1), np.diff(borders.chain))
     valid = facts.valid

@@ -21,7 +21,7 @@ from ..graph.quotient import Quotient
 from .border_cues import log_odds
 from .border_facts import PieceFacts
 from .border_junctions import propagated
-from .borders import Borders
+from .border_pieces import BorderPieces
 from .offsets import best_offsets, number_runs, pair_up
 
 
@@ -79,7 +79,7 @@ class Witnesses:
     @classmethod
     def from_graph(cls, graph: Quotient, potential: np.ndarray) -> Witnesses:
         """Question the borders of a graph whose components are filled, with a potential (n_pixels,)."""
-        borders = Borders.from_graph(graph)
+        borders = BorderPieces.from_graph(graph)
         facts = PieceFacts.measure(graph, potential, borders)
         contact, front = propagated(borders, facts, *log_odds(graph, facts))
         size = np.append(np.bincount(graph.labels), 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..geometry.wrapping import Wrap
 from ..graph.quotient import Quotient
 from ..method.optimize import Hooks
 from ..settings import Settings
@@ -28,7 +29,10 @@ def hooks_for(graph: Quotient, settings: Settings, known: Anchors | None = None,
     Hooks
     """
     whole = settings.merge_every is None and graph.jump.ndim == 1 and known is None
-    joins = whole and place is None and settings.joining == "certain" and has_faces(graph)
+    # Borders are judged by their lines in an image plane, which panoramas do not have.
+    seen = graph.pixels.map
+    joins = whole and place is None and settings.joining == "certain" and not seen.camera.spherical
+    joins = joins and seen.wrap == Wrap() and has_faces(graph)
     return Hooks(
         absorb=absorbed if joins else None,
         join=joined if joins else None,

@@ -21,7 +21,7 @@ _STRAIGHT = 1.0
 
 
 @dataclass(frozen=True, eq=False)
-class Borders:
+class BorderPieces:
     """The sides of all borders in the order of their chains, and the pieces that they form.
 
     Left and right are those of someone who walks along the chain.
@@ -56,7 +56,7 @@ class Borders:
     width: int
 
     @classmethod
-    def from_graph(cls, graph: Quotient) -> Borders:
+    def from_graph(cls, graph: Quotient) -> BorderPieces:
         """Trace the borders of the components of a graph."""
         index = graph.pixels.map.index
         labels = graph.label_image()
