@@ -32,11 +32,13 @@ def absorbed(graph: _Q) -> _Q:
     normals = pixels.map.normals
     cosine = np.einsum("ij,ij->i", normals[pixels.tail[cut]], normals[pixels.head[cut]])
     angle = np.degrees(np.arccos(np.clip(cosine, -1, 1)))
-    order = np.argsort(angle, kind="stable")
+    size = np.bincount(graph.labels)
+    one, other = size[graph.tail], size[graph.head]
+    order = np.lexsort((np.maximum(one, other), np.minimum(one, other), angle))  # of equal angles the smaller first
     order = order[angle[order] <= _WIDEST]
     chosen = np.zeros(len(cut), dtype=np.bool_)
     _absorb(
-        order, graph.tail, graph.head, angle, np.arange(graph.n_components), np.bincount(graph.labels),
+        order, graph.tail, graph.head, angle, np.arange(graph.n_components), size,
         0.0 if graph.angle is None else graph.angle, chosen,
     )  # fmt: skip
     return graph.contract(cut[chosen])

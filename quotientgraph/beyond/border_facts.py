@@ -143,16 +143,17 @@ def _attitudes(
     a, b = borders.left[inside], borders.right[inside]
     sides = [np.stack([mean(normal_map.normals[k, axis]) for axis in range(3)]) for k in (a, b)]
     sides = [s / np.maximum(np.linalg.norm(s, axis=0), 1e-12) for s in sides]
-    ray = np.zeros((3, len(line)))
-    ray[2] = 1.0
+    # The viewing ray, and the way from left to right across the border at right angles to it.
     if camera.central:
-        x, y = camera.slopes(normal_map.shape)
-        ray[0], ray[1] = mean(np.ravel(x)[normal_map.position[a]]), mean(np.ravel(y)[normal_map.position[a]])
-    # From left to right across the border, at right angles to the viewing ray.
-    across = np.stack([-line[:, 2], line[:, 3], np.zeros(len(line))])
-    across = across - ray * (across * ray).sum(axis=0) / (ray * ray).sum(axis=0)
-    across = across / np.linalg.norm(across, axis=0)
-    ray = ray / np.linalg.norm(ray, axis=0)
+        rays = [np.ravel(axis)[normal_map.position] for axis in camera.coordinates(normal_map.shape)]
+        ray = np.stack([mean(axis[a] + axis[b]) for axis in rays])
+        across = np.stack([mean(axis[b] - axis[a]) for axis in rays])
+    else:
+        ray = np.stack([np.zeros(len(line)), np.zeros(len(line)), np.ones(len(line))])
+        across = np.stack([-line[:, 2], line[:, 3], np.zeros(len(line))])
+    across = across - ray * (across * ray).sum(axis=0) / np.maximum((ray * ray).sum(axis=0), 1e-12)
+    across = across / np.maximum(np.linalg.norm(across, axis=0), 1e-12)
+    ray = ray / np.maximum(np.linalg.norm(ray, axis=0), 1e-12)
     facing = [-(s * ray).sum(axis=0) for s in sides]
     out = [(s * across).sum(axis=0) * sign for s, sign in zip(sides, (1, -1), strict=True)]
     lean = [np.degrees(np.arctan2(o, f)) for o, f in zip(out, facing, strict=True)]

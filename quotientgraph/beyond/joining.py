@@ -2,9 +2,9 @@
 
 Every piece of a border states an offset at which its two components touch, the probability that they do, and which side is
 in front if they do not (`border_cues`). Between two groups of components, every offset therefore has a likelihood. The pair
-whose best offset leads by most over every other is joined there, and becomes one group; and so on, until no offset leads any
-more. Large faces with long borders come first, things that stand on them next, crumbs last. What cannot be decided this way
-stays apart and is left to the reweighted descent of the published method.
+whose best offset leads by most over every other is joined there, and becomes one group; and so on, until all are one. Large
+faces with long borders come first, things that stand on them next, crumbs last. From there the reweighted descent of the
+published method goes on.
 
 Pieces of one pair that agree on an offset lie on one line, so they are one witness, not many. A component can hold several
 parallel faces, as a floor and the top of a box on it. Its ridges count for little, and where such components make up nearly
@@ -40,7 +40,6 @@ class _Constants:
     least_shown: float = 8.0  # sides of such pieces
     hidden: float = 0.1  # how much a ridge of such a component counts
     most_divided: float = 0.6  # share of the pixels in such components from which on nothing is joined
-    undecided: float = -4.0  # lead below which groups stay apart
     share: float = 0.5  # of the largest lead: pairs above it are joined in the same round
 
 
@@ -98,24 +97,8 @@ class Witnesses:
         return cls(*(values[facts.valid] for values in found), float(size[several].sum() / size.sum()))
 
 
-@dataclass(frozen=True, eq=False)
-class Joined:
-    """Components placed against each other.
-
-    Attributes
-    ----------
-    group : (n_components,) int64
-        Which group each component belongs to, by one of its members.
-    shift : (n_components,) float64
-        By how much each component is moved; groups are not placed against each other.
-    """
-
-    group: np.ndarray
-    shift: np.ndarray
-
-
-def join(n: int, witnesses: Witnesses, size: np.ndarray) -> Joined:
-    """Place `n` components of the given sizes (in pixels) against each other, the most certain borders first."""
+def join(n: int, witnesses: Witnesses, size: np.ndarray) -> np.ndarray:
+    """(n,) shifts that place components of the given sizes in pixels, the most certain borders first."""
     w = witnesses
     group, shift, size = np.arange(n), np.zeros(n), size.astype(np.float64)
     known: dict[str, np.ndarray] = {}
@@ -141,10 +124,8 @@ def join(n: int, witnesses: Witnesses, size: np.ndarray) -> Joined:
         )  # fmt: skip
         known = {"pair": low * n + high, "delta": delta, "lead": lead}
         top = lead.max()
-        if top < _CHOSEN.undecided:
-            break
         rank = np.argsort(-lead, kind="stable")
-        rank = rank[lead[rank] >= max(_CHOSEN.undecided, _CHOSEN.share * top if top > 1 else top - 1)]
+        rank = rank[lead[rank] >= (_CHOSEN.share * top if top > 1 else top - 1)]
         into, moved = np.arange(n), np.zeros(n)
         pair_up(rank, low, high, delta, size, into, moved)
         joined = np.flatnonzero(into != np.arange(n))
@@ -153,11 +134,11 @@ def join(n: int, witnesses: Witnesses, size: np.ndarray) -> Joined:
         changed[joined] = changed[into[joined]] = True
         shift += moved[group]
         group = into[group]
-    return Joined(group, shift)
+    return shift
 
 
-def joined(graph: Quotient, potential: np.ndarray) -> tuple[Quotient, np.ndarray]:
-    """Contract the components that borders place against each other, and move them there.
+def joined(graph: Quotient, potential: np.ndarray) -> np.ndarray | None:
+    """Move the components of a graph to where their borders place them against each other.
 
     Parameters
     ----------
@@ -167,18 +148,13 @@ def joined(graph: Quotient, potential: np.ndarray) -> tuple[Quotient, np.ndarray
 
     Returns
     -------
-    graph : Quotient
-        One level up.
-    potential : (n_pixels,) float64
+    (n_pixels,) float64, or None
+        None where borders cannot tell.
     """
-    if not len(graph.cut):
-        return graph, potential
     witnesses = Witnesses.from_graph(graph, potential)
-    if witnesses.divided > _CHOSEN.most_divided:
-        return graph, potential
-    found = join(graph.n_components, witnesses, np.bincount(graph.labels))
-    same = found.group[graph.tail] == found.group[graph.head]
-    return graph.contract(graph.cut[same]), potential + found.shift[graph.labels]
+    if not len(witnesses.left) or witnesses.divided > _CHOSEN.most_divided:
+        return None
+    return potential + join(graph.n_components, witnesses, np.bincount(graph.labels))[graph.labels]
 
 
 def _take_over(

@@ -46,8 +46,8 @@ class Placement:
 
 # A function of Q0 that gives the coarser graph to fill.
 Absorb = Callable[[Quotient], Quotient]
-# A function of a graph and its filled potential that contracts components and moves them against each other.
-Join = Callable[[Quotient, np.ndarray], tuple[Quotient, np.ndarray]]
+# A function of a graph and its filled potential that moves the components against each other; None leaves them as they are.
+Join = Callable[[Quotient, np.ndarray], np.ndarray | None]
 # A function that goes on from the scales that were found, is told whether they had converged, and returns whether they have.
 Refine = Callable[[Scales, bool], bool]
 # A function of Q0, its filled potential and the potential found from the normals that improves on the latter.
@@ -72,7 +72,7 @@ class Hooks:
     leave_out : callable
         Edges inside components that do not count in the filling.
     join : callable
-        Contracts components after the filling, at their places against each other.
+        Places components against each other, for the scales to start from.
     refine : callable
         Goes on from the scales that were found.
     known : KnownDepth
@@ -122,24 +122,25 @@ def optimize(
         whole = graph if hooks.absorb is None else hooks.absorb(graph)
         inside = fill(whole, fill_backend, hooks.leave_out)
         filled = laplacians.working_clock()
-        start, potential = (whole, inside.potential) if hooks.join is None else hooks.join(whole, inside.potential)
-        cut = CutEdges.from_graph(start, potential, scale)
-        borders = Borders(cut.pattern, cut.start, cut.number) if start is graph else None
-        scales = Scales(start, cut, potential, settings, backend, report, xp, known)
+        placed = None if hooks.join is None else hooks.join(whole, inside.potential)
+        start = inside.potential if placed is None else placed
+        cut = CutEdges.from_graph(whole, start, scale)
+        borders = Borders(cut.pattern, cut.start, cut.number) if whole is graph else None
+        scales = Scales(whole, cut, start, settings, backend, report, xp, known, placed is not None)
         converged = scales.descend()
         if hooks.refine is not None:
             converged = hooks.refine(scales, converged)
         potential = to_host(scales.potential)
-        placed = hooks.place(scales.levels[0], inside.potential, potential) if hooks.place else None
+        found = hooks.place(scales.levels[0], inside.potential, potential) if hooks.place else None
     finally:
         close()
-    if placed is not None:
-        potential = placed.potential
+    if found is not None:
+        potential = found.potential
     elif known is None:
         potential = centred_pieces(potential, graph)
     else:
         potential = known.settle(potential, graph.pixels.pieces)
-    levels = _distinct([graph, whole, *scales.levels]) if placed is None else placed.levels
+    levels = _distinct([graph, *scales.levels]) if found is None else found.levels
     return Outcome(
         graph=levels[-1],
         potential=potential,
@@ -149,8 +150,8 @@ def optimize(
         converged=converged,
         warnings=warnings_of(graph, scales.history, converged, scales.unsolved, inside.converged),
         device="cpu" if xp is np else "cuda",
-        certainty=None if placed is None else placed.certainty,
-        borders=borders if placed is None else None,
+        certainty=None if found is None else found.certainty,
+        borders=borders if found is None else None,
     )
 
 
