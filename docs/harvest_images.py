@@ -48,7 +48,9 @@ def main() -> None:
         print(f"body of {whole[b]} pixels in {inside.sum()} components at row {row:.0f}, column {column:.0f}: "
               f"error {1000 * mean:+.2f} per mille, inside {1000 * spread:.2f}")  # fmt: skip
     merged = graph.optimize(merge_every=5)
-    print(f"merging: {[level.n_components for level in merged.levels]}, MADE {metrics.made(merged.depth, truth):.2f} mm")
+    print(
+        f"merging: {[level.n_components for level in merged.levels]}, MADE {metrics.made(merged.depth, truth):.2f} mm"
+    )
     tree = merged.hierarchy
     for count in (2, 3, 5, 10, 20):
         parts = np.sort(np.bincount(tree.cut(n_components=count).labels))[::-1]
