@@ -10,6 +10,7 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from laplacians import working_clock
+from laplacians.core import companion
 
 from . import io
 from .analysis.exports import ExportedQuotient
@@ -32,6 +33,9 @@ from .method.optimize import Hooks, optimize
 from .method.outcome import Progress
 from .result import Reconstruction
 from .settings import Settings, check_angle
+
+# On maps of this many pixels a first run needs most kernels, and a second process that compiles some of them pays.
+_LARGE = 40_000
 
 # What integration takes at its peak, at least; see docs/speed.md.
 _BYTES_PER_PIXEL = 220
@@ -123,7 +127,10 @@ class QuotientGraph(ExportedQuotient):
         lacking = io.shortage(_BYTES_PER_PIXEL * height * width)
         if lacking:
             raise MemoryError(f"normals: to integrate a map of {height}×{width} {lacking}")
-        mask = found.mask if mask is None else io.as_mask(mask, (height, width))
+        own, about_mask = io.understand_mask(mask, (height, width))
+        mask = found.mask if own is None else own
+        if height * width >= _LARGE and angle is not None:
+            companion.use("quotientgraph.rehearsal")
         given, corrected = io.understand_camera(camera, (height, width))
         view = as_camera(found.camera if given is None else given)
         pixels = PixelGraph.from_map(NormalMap.from_array(found.normals, mask, view, frame), connectivity)
@@ -143,7 +150,7 @@ class QuotientGraph(ExportedQuotient):
             angle=chosen,
             preset=preset if angle == "auto" and labels is None and image is None else None,
             seconds={"graph": formed - began, "components": working_clock() - formed},
-            warnings=(*found.warnings, *corrected, *doubts),
+            warnings=(*found.warnings, *about_mask, *corrected, *doubts),
         )
 
     def optimize(

@@ -90,15 +90,31 @@ def pixels_of(scene):
 
 
 def test_the_angle_follows_the_structure():
-    """Smooth surfaces with exact or 8-bit normals: 2°; noisy ones: up to 3.5°; a surface half of which is rough: 4°."""
+    """Smooth surfaces: 2°, also with 8-bit normals; noisy or partly rough ones: up to 3.5°; deeply folded ones: 4°."""
     scene = scene_of(("bumps", ()), "perspective")
     for seen in (scene, scene.quantised(), scene.with_noise(0.5)):
         assert suitable_angle(pixels_of(seen)) == 2.0
     assert 2.0 < suitable_angle(pixels_of(scene.with_noise(1.0))) < 3.0
     assert suitable_angle(pixels_of(scene.with_noise(4.0))) == 3.5
-    rough = scene.with_noise(6.0).normals
-    rough[:, :60] = scene.normals[:, :60]
-    assert suitable_angle(pixels_of(replace(scene, normals=rough))) == 4.0
+    for noise, angle in ((4.0, 3.5), (9.0, 4.0)):
+        rough = scene.with_noise(noise).normals
+        rough[:, :60] = scene.normals[:, :60]
+        assert suitable_angle(pixels_of(replace(scene, normals=rough))) == angle
+
+
+def test_the_angle_does_not_depend_on_how_a_map_is_held():
+    """Bends along rows and along columns count alike, so that a transposed or mirrored map has the same angle."""
+    scene = scenes.make("torus", shape=(48, 64), camera="orthographic").with_noise(1.0)
+    angles = [
+        suitable_angle(PixelGraph.from_map(NormalMap.from_array(normals, mask, scene.camera, "opencv")))
+        for normals, mask in (
+            (scene.normals, scene.mask),
+            (scene.normals.swapaxes(0, 1)[..., [1, 0, 2]], scene.mask.T),
+            (scene.normals[:, ::-1] * [-1, 1, 1], scene.mask[:, ::-1]),
+        )
+    ]
+    assert 2.0 < angles[0] < 3.5
+    np.testing.assert_allclose(angles, angles[0], rtol=1e-12)
 
 
 def test_edges_that_stand_out_are_not_steady():

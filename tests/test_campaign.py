@@ -50,12 +50,22 @@ def test_cases_are_counted(ends, tried, survived, says, monkeypatch):
     )
     real = subprocess.Popen
 
-    def patched(command, **options):  # the child of the test instead of a module of the campaign
-        return real([sys.executable, "-c", code, str(Path(__file__).parent), command[-1], json.dumps(ends)], **options)
+    class Child(real):  # the child of the test instead of a module of the campaign
+        def __init__(self, command, **options):
+            self.journal = Path(command[-1])
+            words = [str(Path(__file__).parent), command[-1], json.dumps(ends)]
+            super().__init__([sys.executable, "-c", code, *words], **options)
 
-    monkeypatch.setattr(subprocess, "Popen", patched)
-    monkeypatch.setattr(trial, "_HANGS", 1.0)
-    outcome = in_child("x:y", {}, time.monotonic() + (20 if "hang" not in ends else 8))
+        def communicate(self, input=None, timeout=None):
+            if "hang" not in ends or self.poll() is not None or timeout is None:
+                return super().communicate(input, timeout)
+            while not (self.journal.exists() and self.journal.read_text()):  # the deadline comes when it hangs
+                time.sleep(0.02)
+            raise subprocess.TimeoutExpired("child", timeout)
+
+    monkeypatch.setattr(subprocess, "Popen", Child)
+    monkeypatch.setattr(trial, "_HANGS", 0.0)
+    outcome = in_child("x:y", {}, time.monotonic() + 500)
     assert (outcome.tried, outcome.survived) == (tried, survived)
     assert says is None or says in outcome.failures[0]
 

@@ -109,6 +109,45 @@ def test_a_failure_while_publishing_changes_nothing(tmp_path, monkeypatch, at, e
     assert hidden(tmp_path) == []
 
 
+INTERRUPTED = """
+import os, signal, sys
+from pathlib import Path
+from quotientgraph.cli import staging
+signal.signal(signal.SIGINT, signal.default_int_handler)
+at, steps = int(sys.argv[2]), []
+def watch(event, args):
+    named = event in ("os.rename", "os.mkdir", "os.link", "open") and "out" in str(args[0])
+    if named or event in ("os.remove", "os.rmdir", "os.scandir"):  # which get names inside of an open folder
+        steps.append(event)
+        if len(steps) == at:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.addaudithook(watch)
+target = Path(sys.argv[1])
+try:
+    with staging.staged(target, staging.staging_for(target), lambda file: file.name.endswith(".txt")) as place:
+        for name in "abcdeg":
+            (place / f"{name}.txt").write_text("new")
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+def test_an_interrupt_at_any_step(tmp_path):
+    """Ctrl-C at each step in turn, also while the old files are deleted: all old or all new, and nothing is left behind."""
+    target = tmp_path / "out"
+    n_interrupted, at = 0, 0
+    while n_interrupted == at:
+        at += 1
+        publish(target, "old", ["a.txt", "b.txt", "c.txt"], ours=[f"{letter}.txt" for letter in "abcdeg"])
+        done = subprocess.run([sys.executable, "-c", INTERRUPTED, target, str(at)], env=ENV, capture_output=True)
+        assert done.returncode in (0, 130), done.stderr
+        n_interrupted += done.returncode == 130
+        found = contents(target)
+        assert found in ({f"{x}.txt": "old" for x in "abc"}, {f"{x}.txt": "new" for x in "abcdeg"}), at
+        assert hidden(tmp_path) == [], at
+    assert n_interrupted > 15
+
+
 KILLED = """
 import os, sys
 from pathlib import Path

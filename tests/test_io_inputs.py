@@ -408,6 +408,7 @@ BAD_CAMERAS = {
     "other.json": ('{"fx": 9, "fy": 9, "cx": 4, "cy": 3, "width": 7, "height": 60}', "image of 7×60.*normals are 9×6"),
     "empty.yaml": ("a: 3", "neither camera_matrix"),
     "strange.xml": ("<K/>", r"'\.xml' is not known for a camera.*\.yaml"),
+    "photo.png": ("x", r"'\.png' is not known for a camera.*\.exr .*\.npy .*\.yaml"),
     "bytes.txt": ("\x00\x01", "not a camera file"),
 }
 

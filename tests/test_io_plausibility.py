@@ -1,5 +1,6 @@
 """Statements that the normals contradict are noticed, and correct statements never are."""
 
+import imagecodecs
 import numpy as np
 import pytest
 
@@ -21,6 +22,23 @@ def test_what_is_right_gives_no_warning(name, camera, noise):
     scene = scene.with_noise(noise) if noise else scene
     for frame in FRAMES:
         assert qio.check_conventions(in_frame(scene.normals, frame), scene.mask, scene.camera, frame) == []
+
+
+@pytest.mark.parametrize("quality", [60, 90])
+@pytest.mark.parametrize("name", ["sphere", "torus", "tube", "islands", "room"])
+def test_what_jpeg_does_to_normals_is_no_contradiction(tmp_path, name, quality):
+    """It mixes normals with the black of the background, which is what marks the background here."""
+    scene = scenes.make(name, shape=(144, 192))
+    for frame in FRAMES:
+        values = np.where(scene.mask[..., None], (in_frame(np.nan_to_num(scene.normals), frame) + 1) * 127.5, 0)
+        path = tmp_path / "a.jpg"
+        path.write_bytes(imagecodecs.jpeg8_encode(np.rint(values).astype(np.uint8), level=quality))
+        found = qio.read_normals(path)
+        seen = np.isfinite(found.normals).all(axis=-1)
+        assert (seen & scene.mask).sum() > 0.8 * scene.mask.sum()
+        assert (seen & ~scene.mask).sum() < 0.05 * scene.mask.sum()
+        assert qio.check_conventions(found.normals, found.mask, scene.camera, frame) == []
+        assert qio.detect_frame(found.normals, found.mask, scene.camera).frame in (frame, None)
 
 
 @pytest.mark.parametrize("stated", FRAMES)

@@ -169,6 +169,23 @@ def test_unfinished_files_of_killed_processes_are_removed(tool, tmp_path):
     assert young.exists()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such links")
+def test_files_that_vanish_while_they_are_looked_at(tool, tmp_path):
+    """An unfinished file that another process finishes in the same moment is no reason to keep kernels elsewhere."""
+    tool()
+    (folder,) = {path.parent for path in files(tmp_path / "cache")}
+    for path in files(tmp_path / "cache"):
+        path.with_name(f"{path.name}.1.unfinished").symlink_to(
+            "nowhere"
+        )  # it is listed, but there is nothing to look at
+        path.unlink()
+    names, notes, _, log, _ = tool()
+    assert len(names) == 2
+    assert notes == []
+    assert "cannot be kept" not in log
+    assert len(files(folder)) == 2
+
+
 SOLVE = """
 import hashlib, sys
 import numpy as np

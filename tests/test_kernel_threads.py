@@ -10,7 +10,7 @@ PREAMBLE = """
 import concurrent.futures, multiprocessing, threading
 import numpy as np
 from laplacians.core import threads
-from laplacians.core.jit import kernel, prange
+from laplacians.core.jit import WHOLE, kernel, portion, prange
 
 @kernel(parallel=True)
 def squares(values, out):
@@ -22,10 +22,17 @@ def halves(values, out):
     for i in prange(len(out)):
         out[i] = values[i] / 2
 
+@kernel(parallel_from=100)
+def copies(values, out, share=WHOLE):
+    for i in portion(len(out), share):
+        out[i] = values[i]
+
 def work(n):
     values, out = np.arange(float(n)), np.empty(n)
     squares(values, out)
     halves(out, values)
+    copies(values, out)
+    copies(out, values)
     return float(values.sum())
 
 def alone(n):
@@ -60,6 +67,12 @@ for n in [1000] * 6 + [None] * 2:
 print({done.get(timeout=100) for _ in range(6)} == {expected})
 for worker in workers:
     worker.join(100)
+""",
+    "joblib": """
+import joblib
+assert work(1000) == expected
+with joblib.parallel_config(backend="multiprocessing", n_jobs=2):
+    print(set(joblib.Parallel(timeout=100)(joblib.delayed(work)(1000) for _ in range(4))) == {expected})
 """,
     "a child of a child": """
 assert work(1000) == expected
@@ -101,6 +114,8 @@ thread.join()
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_kernels_answer(pattern, layer, tmp_path):
     """In every usual pattern of processes and threads; with the thread pool of Numba that is least forgiving too."""
+    if pattern == "joblib":
+        pytest.importorskip("joblib")
     script = tmp_path / "script.py"
     script.write_text(PREAMBLE + PATTERNS[pattern])
     environment = {**os.environ, "NUMBA_NUM_THREADS": "2", "NUMBA_CACHE_DIR": str(tmp_path), "OMP_NUM_THREADS": "2"}
@@ -111,31 +126,41 @@ def test_kernels_answer(pattern, layer, tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_the_serial_and_the_parallel_form_give_the_same_bits(tmp_path):
-    """A system large enough for threads is solved alike in the process and in its forked child, by every own backend."""
+def test_every_backend_gives_the_same_bits_everywhere(tmp_path):
+    """A system large enough for threads: on 1, 2 and 4 of them, in four threads of Python at once, and in a forked child."""
     script = tmp_path / "script.py"
     script.write_text(
         """
 import multiprocessing
+from concurrent.futures import ThreadPoolExecutor
+import numba
 import numpy as np
 import laplacians
-from laplacians.core.jit import Kernel
-kinds = [laplacians.get("direct"), laplacians.Multigrid(coarsest=300), laplacians.get("numba", maxiter=20)]
+kinds = {name: laplacians.get(name) for name in laplacians.available() if name != "cupy"}
+kinds |= {"deep": laplacians.Multigrid(coarsest=300), "short": laplacians.get("numba", maxiter=20)}
 random = np.random.default_rng(0)
 node = np.arange(200 * 220).reshape(200, 220)
 tail, head = (np.concatenate([a.ravel(), b.ravel()]) for a, b in ((node[:, :-1], node[:-1]), (node[:, 1:], node[1:])))
 weight, target = random.random(len(tail)), random.normal(size=len(tail))
 
-def solve(_=0):
+def solve(name):
     system = laplacians.LaplacianSystem.from_edges(node.size, tail, head, weight, target)
-    return [kind.solve(system).x for kind in kinds]
+    return kinds[name].solve(system).x.tobytes()
 
-ours = solve()
-theirs = multiprocessing.get_context("fork").Pool(1).map_async(solve, [0]).get(250)[0]
-print(all(np.array_equal(a, b) for a, b in zip(ours, theirs)))
+found = {}
+for n_threads in (4, 2, 1):
+    numba.set_num_threads(n_threads)
+    found[f"{n_threads} threads"] = {name: solve(name) for name in kinds}
+with ThreadPoolExecutor(4) as pool:
+    found["at once"] = dict(zip(kinds, pool.map(solve, kinds)))
+with multiprocessing.get_context("fork").Pool(1) as pool:
+    found["in a child"] = dict(zip(kinds, pool.map_async(solve, kinds).get(250)))
+print([(way, name) for way in found for name in kinds if found[way][name] != found["4 threads"][name]], len(kinds))
 """
     )
-    environment = {**os.environ, "NUMBA_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
-    done = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=400)
+    environment = {**os.environ, "NUMBA_NUM_THREADS": "4", "OMP_NUM_THREADS": "4", "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == "True"
+    different, n_kinds = done.stdout.rsplit(maxsplit=1)
+    assert different == "[]"
+    assert int(n_kinds) >= 6

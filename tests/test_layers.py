@@ -13,8 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # From the bottom up. A module may import its own layer and those before it. docs/architecture.md draws the same list.
 LAYERS = [
     "laplacians", "settings", "geometry", "metrics", "graph", "method", "beyond", "baselines", "io", "analysis", "report",
-    "result",
-    "quotient_graph", "integration", "scenes", "bench", "cli", "campaign", "__main__",
+    "result", "quotient_graph", "integration", "rehearsal", "scenes", "bench", "cli", "campaign", "__main__",
 ]  # fmt: skip
 
 

@@ -1,10 +1,13 @@
-"""The same input gives the same bytes: in every process, freshly compiled or loaded from the cache, on any threads."""
+"""The same input gives the same bytes in every process and on any threads, and a flipped one the flipped surface."""
 
 import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+
+from quotientgraph import Pinhole, RayMap, integrate, scenes
 
 CODE = """
 import hashlib
@@ -31,3 +34,100 @@ def test_compiled_now_or_before_on_one_thread_or_two(tmp_path):
     fresh = run()
     assert run() == fresh
     assert run(NUMBA_NUM_THREADS="1") == fresh
+
+
+EVERYWHERE = """
+import gc, hashlib, multiprocessing
+from concurrent.futures import ThreadPoolExecutor
+import numba
+from laplacians.core.jit import Kernel
+from quotientgraph import integrate, scenes
+from quotientgraph.integration import METHODS
+cases = [(name, method) for name in ("sphere", "boxes") for method in METHODS]
+made = {name: scenes.make(name, shape=(96, 120)) for name in ("sphere", "boxes")}
+
+def run(case):
+    scene = made[case[0]]
+    result = integrate(scene.normals, scene.mask, scene.camera, "opencv", method=case[1])
+    return hashlib.sha256(result.depth.tobytes()).hexdigest()
+
+found = {"without threads": [run(case) for case in cases]}
+for kernel in gc.get_objects():
+    if isinstance(kernel, Kernel):
+        kernel.parallel_from = 0  # a map this small would not use them
+for n_threads in (4, 2, 1):
+    numba.set_num_threads(n_threads)
+    found[f"{n_threads} threads"] = [run(case) for case in cases]
+with ThreadPoolExecutor(4) as pool:
+    found["at once"] = list(pool.map(run, cases))
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    found["in children"] = pool.map_async(run, cases).get(500)
+usual = found["without threads"]
+print([(way, case) for way in found for case, a, b in zip(cases, found[way], usual) if a != b])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_every_method_on_any_threads_at_once_and_after_a_fork(tmp_path):
+    """Serial and parallel forms of all kernels, in one thread, in several, and in children of a process that used them."""
+    script = tmp_path / "script.py"
+    script.write_text(EVERYWHERE)
+    environment = {**os.environ, "NUMBA_NUM_THREADS": "4", "OMP_NUM_THREADS": "4", "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, str(script)], env=environment, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]"
+
+
+FLIPS = {
+    "mirrored": (lambda a: a[:, ::-1], [-1, 1, 1]),
+    "upside down": (lambda a: a[::-1], [1, -1, 1]),
+    "turned": (lambda a: a[::-1, ::-1], [-1, -1, 1]),
+    "transposed": (lambda a: a.swapaxes(0, 1), None),
+}
+
+
+def flipped_camera(camera, shape, how):
+    if not camera.central:
+        return camera
+    height, width = shape
+    if how == "transposed":
+        return Pinhole(camera.fy, camera.fx, camera.cy, camera.cx)
+    cx = camera.cx if how == "upside down" else width - 1 - camera.cx
+    cy = camera.cy if how == "mirrored" else height - 1 - camera.cy
+    return Pinhole(camera.fx, camera.fy, cx, cy)
+
+
+def distance(a, b, central):
+    """Median difference of two depth maps: of the logarithm, or as a part of the range."""
+    assert np.array_equal(np.isfinite(a), np.isfinite(b))
+    a, b = a[np.isfinite(a)], b[np.isfinite(b)]
+    apart = np.log(a / b) if central else (a - b) / np.ptp(b)
+    return np.median(np.abs(apart - np.median(apart)))
+
+
+@pytest.mark.parametrize("camera", ["perspective", "orthographic"])
+@pytest.mark.parametrize("name", ["boxes", "bumps", "occlusions", "room", "sphere", "torus"])
+def test_a_flipped_map_gives_the_flipped_surface(name, camera):
+    """To a millionth, on clean maps of two sizes; nothing prefers left to right, or rows to columns."""
+    for shape in ((96, 120), (77, 61)):
+        scene = scenes.make(name, shape=shape, camera=camera)
+        depth = integrate(scene.normals, scene.mask, scene.camera, "opencv").depth
+        for how, (flip, signs) in FLIPS.items():
+            normals = flip(scene.normals)[..., [1, 0, 2]] if signs is None else flip(scene.normals) * signs
+            view = flipped_camera(scene.camera, shape, how)
+            other = integrate(normals, flip(scene.mask), view, "opencv").depth
+            assert distance(flip(other), depth, scene.camera.central) < 1e-6, how
+
+
+@pytest.mark.parametrize("how", FLIPS)
+@pytest.mark.parametrize("name", ["room", "sphere"])
+def test_mirrored_rays_give_the_same_surface(name, how):
+    """Rays may fall along rows and columns, as a mirror makes them; the normals stay as they are."""
+    scene = scenes.make(name, shape=(64, 80))
+    rays = scene.camera.rays(scene.shape)
+    flip = FLIPS[how][0]
+    depth = integrate(scene.normals, scene.mask, RayMap(rays), "opencv").depth
+    result = integrate(flip(scene.normals), flip(scene.mask), RayMap(flip(rays)), "opencv")
+    assert distance(flip(result.depth), depth, True) < 1e-6
+    assert np.ptp(result.depth[np.isfinite(result.depth)]) > 0.1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from laplacians.core.jit import kernel, prange
+from laplacians.core.jit import WHOLE, kernel, portion
 
 from ..graph.pixels import PixelGraph
 from ..graph.quotient import Quotient
@@ -48,15 +48,15 @@ def hidden_jumps(graph: Quotient, weight: np.ndarray, jump: np.ndarray) -> np.nd
         Numbers of the edges.
     """
     pixels = graph.pixels
-    steady = steady_edges(pixels, graph.angle) & (weight > 0)
-    doubtful = np.flatnonzero((weight > 0) & ~steady)
+    doubtful = np.flatnonzero((weight > 0) & ~steady_edges(pixels, graph.angle))
     if not len(doubtful):
         return doubtful
-    parts = connected_components(pixels.n_pixels, pixels.tail[steady], pixels.head[steady])
     tail, head = pixels.tail[doubtful], pixels.head[doubtful]
-    x = along_trees(pixels.n_pixels, pixels.tail, pixels.head, np.where(steady, weight, 0), jump)
+    weight[doubtful] *= -1  # so that trees do not use them
+    x, part = along_trees(pixels.n_pixels, pixels.tail, pixels.head, weight, jump)
+    weight[doubtful] *= -1
     gap = np.abs(x[tail] - x[head] - jump[doubtful]) * pixels.focal_at(doubtful)
-    apart = np.flatnonzero((parts[tail] == parts[head]) & (gap > _GAP))
+    apart = np.flatnonzero((part[tail] == part[head]) & (gap > _GAP))
     tail, head, gap = tail[apart], head[apart], gap[apart]
     chain = connected_components(pixels.n_pixels, tail, head, "union-find")[tail]
     widest = np.zeros(pixels.n_pixels)
@@ -76,11 +76,9 @@ def steady_edges(graph: PixelGraph, angle: float | None) -> np.ndarray:
     least = 2 * np.sin(np.radians(_UNDOUBTED) / 2)
     out = np.empty(graph.n_edges, dtype=bool)
     count = np.zeros((across * -(-height // _TILE), _N_BINS + 1), dtype=np.int32)
-    chord, median = np.empty(graph.n_edges, dtype=np.float32), np.empty(len(count))
-    tile = _tiles(graph.map.position, width, across)
-    _chords(graph.map.normals, graph.tail, graph.head, chord)
-    _medians(chord, tile, graph.tail, _N_BINS * _UNUSUAL / limit, count, median)
-    _below(chord, tile, graph.tail, graph.head, median, limit, least, out)
+    median, tile = np.empty(len(count)), _tiles(graph.map.position, width, across)
+    _medians(graph.map.normals, tile, graph.tail, graph.head, _N_BINS * _UNUSUAL / limit, count, median)
+    _below(graph.map.normals, tile, graph.tail, graph.head, median, limit, least, out)
     return out
 
 
@@ -91,21 +89,19 @@ def _tiles(position: np.ndarray, width: int, across: int) -> np.ndarray:
     return row // np.int32(_TILE) * np.int32(across) + column // np.int32(_TILE)
 
 
-@kernel(parallel=True, parallel_from=_MANY)
-def _chords(normals, tail, head, out):
-    """Write the distance between the two unit normals of each edge, which stands for their angle."""
-    for e in prange(len(out)):
-        a, b = tail[e], head[e]
-        x, y, z = normals[a, 0] - normals[b, 0], normals[a, 1] - normals[b, 1], normals[a, 2] - normals[b, 2]
-        out[e] = np.sqrt(x * x + y * y + z * z)
+@kernel
+def _chord(normals, a, b):
+    """The distance between two unit normals, which stands for their angle."""
+    x, y, z = normals[a, 0] - normals[b, 0], normals[a, 1] - normals[b, 1], normals[a, 2] - normals[b, 2]
+    return np.float32(np.sqrt(x * x + y * y + z * z))
 
 
 @kernel
-def _medians(chord, tile, tail, scale, count, median):
+def _medians(normals, tile, tail, head, scale, count, median):
     """Write the median chord of each tile, read from a histogram with bins of width 1/scale; `count` is zero on entry."""
     n_bins = _N_BINS
     for e in range(len(tail)):
-        count[tile[tail[e]], min(n_bins, int(chord[e] * scale))] += 1
+        count[tile[tail[e]], min(n_bins, int(_chord(normals, tail[e], head[e]) * scale))] += 1
     for t in range(len(median)):
         left = 0
         for k in range(n_bins + 1):
@@ -118,8 +114,9 @@ def _medians(chord, tile, tail, scale, count, median):
         median[t] = (k + 1) / scale
 
 
-@kernel(parallel=True, parallel_from=_MANY)
-def _below(chord, tile, tail, head, median, limit, least, out):
-    for e in prange(len(tail)):
+@kernel(parallel_from=_MANY)
+def _below(normals, tile, tail, head, median, limit, least, out, share=WHOLE):
+    """Write whether each edge is steady; see `steady_edges`."""
+    for e in portion(len(tail), share):
         usual = max(median[tile[tail[e]]], median[tile[head[e]]])
-        out[e] = chord[e] < min(limit, max(least, _UNUSUAL * usual))
+        out[e] = _chord(normals, tail[e], head[e]) < min(limit, max(least, _UNUSUAL * usual))

@@ -62,7 +62,7 @@ def join(placing: Placing, least: float, lost: bool = False) -> int:
     picked = (free_one & (odds[good] == best[one])) | (free_other & (odds[good] == best[other]))
     good = good[picked]
     one, other = contacts.one[good], contacts.other[good]
-    move = along_trees(
+    move, _ = along_trees(
         len(known), one.astype(np.int32), other.astype(np.int32), np.ones(len(one), np.float32), contacts.offset[good]
     )
     size = np.bincount(placing.group[placing.graph.labels], minlength=len(known))

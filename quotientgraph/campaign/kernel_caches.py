@@ -84,17 +84,37 @@ def cases(report: Any, count: int, seed: int) -> None:
 
 
 def together(report: Any, count: int, seed: int, n_processes: int = 4) -> None:
-    """Several processes that find an empty cache at the same time; runs in a child."""
-    known = ""
-    for case in range(count):
-        with tempfile.TemporaryDirectory() as name:
-            processes = [_start(Path(name)) for _ in range(n_processes)]
+    """Several processes that find an empty cache at the same time, or a damaged one; runs in a child.
+
+    An empty cache is no reason to say anything. A damaged one is, but the result is the same.
+    """
+    random, known = np.random.default_rng(seed), ""
+    with tempfile.TemporaryDirectory() as name:
+        good, shared = Path(name) / "good", Path(name) / "shared"
+        for case in range(count):
+            shutil.rmtree(shared, ignore_errors=True)
+            empty = case % 2 == 0
+            if not empty:
+                shutil.copytree(good, shared)
+                for _ in range(8):
+                    _damage(shared, random)
+            processes = [_start(shared) for _ in range(n_processes)]
             for i, process in enumerate(processes):
-                report.begin(f"round {case}, process {i}")
+                report.begin(f"round {case}, {'an empty' if empty else 'a damaged'} cache, process {i}")
                 out, err = process.communicate()
                 known = known or out.strip()
-                failed = f"exit code {process.returncode}: {' '.join(err.split())[-200:]}"
-                report.end(failed if process.returncode else None if out.strip() == known else "another result")
+                failure = None if out.strip() == known else "another result"
+                if process.returncode:
+                    failure = f"exit code {process.returncode}: {' '.join(err.split())[-200:]}"
+                elif empty and ("cannot be kept" in err or "damaged" in err):
+                    failure = f"it complains of the cache: {' '.join(err.split())[-200:]}"
+                report.end(failure)
+            left = [path.name for path in shared.rglob("*") if path.is_file() and path.suffix != ".kernel"]
+            report.begin(f"round {case}, what is left in the cache")
+            report.end(f"unfinished files: {left[:3]}" if left else None)
+            if empty:
+                shutil.rmtree(good, ignore_errors=True)
+                shared.rename(good)
 
 
 def _run(n_cases: int, seed: int, deadline: float) -> Outcome:
@@ -113,8 +133,8 @@ ATTACKS = [
     ),
     Attack(
         "shared kernel caches",
-        "Processes that fill one cache at the same time do not disturb each other.",
-        2,
+        "Processes that fill or mend one cache at the same time do not disturb each other.",
+        4,
         _run_together,
     ),
 ]

@@ -43,7 +43,7 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         "at most one of these; by default the camera that comes with the input (K.txt), otherwise orthographic",
     )
     only = group.add_mutually_exclusive_group()
-    only.add_argument("--camera", metavar="FILE", help="intrinsics: K or fx fy cx cy, as .txt, .json, .npy")
+    only.add_argument("--camera", metavar="FILE", help="intrinsics: K or fx fy cx cy, as .txt, .json, .yaml, .npy")
     only.add_argument("--fov", type=number(0, 180), metavar="DEG", help="pinhole with this horizontal field of view")
     only.add_argument(
         "--orthographic",

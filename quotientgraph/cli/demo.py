@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
 
     if args.list:
         for name in scenes.names():
-            tell(f"{name:14} {_first_line(scenes.SCENES[name].__doc__)}".rstrip())
+            tell(f"{name:14} {scenes.summary(name)}".rstrip())
         return 0
     if args.scene not in scenes.names():
         raise UsageError(f"argument --scene: {args.scene!r} is not a scene; use one of {', '.join(scenes.names())}")
@@ -95,18 +95,13 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _first_line(text: str | None) -> str:
-    """The first line of a docstring without its markup; empty where Python was told to drop docstrings."""
-    return ((text or "").strip().splitlines() or [""])[0].replace("`", "")
-
-
 def _headline(name: str, description: str) -> str:
     """The scene and what it is, without saying the name twice.
 
     >>> _headline("stairs", "Stairs: seen from above"), _headline("torus", "A ring")
     ('stairs: seen from above', 'torus: a ring')
     """
-    text = _first_line(description)
+    text = description
     if text.lower().startswith(f"{name}:"):
         text = text[len(name) + 1 :].strip()
     return f"{name}: {text[:1].lower()}{text[1:]}" if text else name

@@ -8,7 +8,7 @@ import glob
 import os
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,8 @@ from .staging import staged
 from .understand import Understood, describe_camera, describe_input, file_for, understand
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from ..result import Reconstruction
 
 
@@ -53,7 +55,7 @@ def attempt(task: InputTask, watcher: Watcher | None = None) -> dict[str, Any]:
 
 
 def _do(task: InputTask, watcher: Watcher) -> dict[str, Any]:
-    from ..io import InputError, read_arrays
+    from ..io import InputError
 
     args = task.args
     watcher.stage("reading")
@@ -65,8 +67,7 @@ def _do(task: InputTask, watcher: Watcher) -> dict[str, Any]:
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(staged(task.target, task.staging, earlier_files(task.target)))
         settings = settings_of(args, source, task.name)
-        texture = file_for(args.texture, task.name)
-        image = None if texture is None else next(iter(read_arrays(texture).values()))
+        image, source = _texture(file_for(args.texture, task.name), source)
         if task.dump is not None and task.dump_staging is not None:
             import laplacians
             from laplacians.comparison import Dumping
@@ -81,6 +82,21 @@ def _do(task: InputTask, watcher: Watcher) -> dict[str, Any]:
         files = sorted(file.name for file in folder.iterdir())
         write_manifest(folder, str(task.path), args)
     return {"output": str(task.target), "files": files, **known}
+
+
+def _texture(file: str | None, source: Understood) -> tuple[np.ndarray | None, Understood]:
+    """The texture, turned as the normal map is, and the input with what is to be said of that."""
+    from ..io import like_the_map, read_arrays, stated_orientation
+
+    if file is None:
+        return None, source
+    found, stored = source.found, next(iter(read_arrays(file).values()))
+    shape = (found.normals.shape[0], found.normals.shape[1])
+    image, note, warning = like_the_map(stored, stated_orientation(file), shape, file)
+    notes = (*found.notes, *filter(None, [note]))
+    return image, replace(
+        source, found=replace(found, notes=notes), warnings=(*source.warnings, *filter(None, [warning]))
+    )
 
 
 def _is_dumped_system(file: Path) -> bool:

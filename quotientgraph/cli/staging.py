@@ -68,9 +68,13 @@ def staged(target: Path, staging: Path, is_ours: Callable[[Path], bool] = lambda
         text = str(problem) if isinstance(problem, OutputError) else f"{target}: cannot be written ({cause})"
         raise OutputError(text.replace(str(staging), str(target))) from problem
     finally:
-        shutil.rmtree(staging, ignore_errors=True)
-        if lock >= 0:
-            os.close(lock)
+        try:
+            shutil.rmtree(staging, ignore_errors=True)
+        finally:  # an interrupt in the middle of it: remove the rest
+            if os.path.lexists(staging):
+                shutil.rmtree(staging, ignore_errors=True)
+            if lock >= 0:
+                os.close(lock)
 
 
 def discard(staging: Path) -> None:

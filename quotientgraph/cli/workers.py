@@ -57,7 +57,7 @@ def _start() -> tuple[Any, Any]:
     context = get_context("spawn")
     here, there = context.Pipe()
     process = context.Process(target=_serve, args=(there,), daemon=True)
-    with _without_main():
+    with _without_main(), _interrupts_held():
         process.start()
     there.close()
     return process, here
@@ -74,10 +74,24 @@ def _without_main() -> Iterator[None]:
         sys.modules["__main__"] = main
 
 
+@contextlib.contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """Hold Ctrl-C back, here and in a process that starts meanwhile, which would answer it by a traceback until `_serve`."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _serve(line: Any) -> None:
     """What a worker process does. Ctrl-C reaches the whole group of processes, and only the parent acts on it."""
-
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     calm()
     with contextlib.suppress(EOFError, OSError):

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from laplacians.core.jit import kernel, prange
+from laplacians.core.jit import WHOLE, kernel, portion
 
 from .normals import NormalMap
 
@@ -118,11 +118,11 @@ class PlanarJumps:
         return planar(self.map, self.tail, self.head).astype(dtype or np.float64, copy=False)
 
 
-@kernel(parallel=True, parallel_from=2**19)
-def _planar(normals, position, x, y, tail, head, central, at, limit, out):
+@kernel(parallel_from=2**19)
+def _planar(normals, position, x, y, tail, head, central, at, limit, out, share=WHOLE):
     """Write the jump of each edge, or 0 beyond ±limit. Assumes valid pixel numbers and positions inside x and y."""
     width = x.shape[1]
-    for e in prange(len(out)):
+    for e in portion(len(out), share):
         a, b = tail[e], head[e]
         va, ua = position[a] // width, position[a] % width
         vb, ub = position[b] // width, position[b] % width
@@ -140,11 +140,11 @@ def _planar(normals, position, x, y, tail, head, central, at, limit, out):
         out[e] = jump if -limit < jump < limit else 0.0
 
 
-@kernel(parallel=True, parallel_from=2**19, error_model="numpy")
-def _bini(normals, position, x, y, tail, head, central, out):
+@kernel(parallel_from=2**19, error_model="numpy")
+def _bini(normals, position, x, y, tail, head, central, out, share=WHOLE):
     """Write both jumps of each edge to `out` (2, n_edges). Assumes valid pixel numbers and positions inside x and y."""
     width = x.shape[1]
-    for e in prange(out.shape[1]):
+    for e in portion(out.shape[1], share):
         a, b = tail[e], head[e]
         va, ua = position[a] // width, position[a] % width
         vb, ub = position[b] // width, position[b] % width

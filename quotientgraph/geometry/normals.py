@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from laplacians.core.jit import kernel, prange
+from laplacians.core.jit import WHOLE, kernel, portion
 
 from .camera import Camera, as_camera
 
@@ -152,11 +152,11 @@ def _nothing_left(mask: ArrayLike | None, counts: np.ndarray) -> str:
     return "normals: no valid pixel is left; all normals are NaN, infinite or zero"
 
 
-@kernel(parallel=True, parallel_from=2**19)
-def _judge(normals, mask, x, y, axes, reason, per_row):
+@kernel(parallel_from=2**19)
+def _judge(normals, mask, x, y, axes, reason, per_row, share=WHOLE):
     """Sort every pixel into valid or a reason why not; count the valid ones of each row."""
     height, width = reason.shape
-    for v in prange(height):
+    for v in portion(height, share):
         count = 0
         for u in range(width):
             if not mask[v, u]:
@@ -181,11 +181,11 @@ def _judge(normals, mask, x, y, axes, reason, per_row):
         per_row[v] = count
 
 
-@kernel(parallel=True, parallel_from=2**19)
-def _compact(normals, axes, reason, start, index, unit, position):
+@kernel(parallel_from=2**19)
+def _compact(normals, axes, reason, start, index, unit, position, share=WHOLE):
     """Number the valid pixels and write their unit normals in the OpenCV frame."""
     height, width = reason.shape
-    for v in prange(height):
+    for v in portion(height, share):
         i = start[v]
         for u in range(width):
             if reason[v, u] != 0:

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from laplacians.core.edges import connected_labels
-from laplacians.core.jit import kernel, prange
+from laplacians.core.jit import WHOLE, kernel, portion
 
 from ..geometry.normals import NormalMap
 from .tables import GraphTables
@@ -18,6 +18,9 @@ _STEPS = {
     4: np.array([[0, 1], [1, 0]]),
     8: np.array([[0, 1], [1, -1], [1, 0], [1, 1]]),
 }
+
+# A grid that holds all pixels is worth its memory while it has at most this many cells for each of them.
+_EMPTIEST = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +80,35 @@ class PixelGraph:
         """(n_pixels,) γ² = (f·n·ray)², BiNI's confidence of a pixel (f = 1 for an orthographic camera)."""
         return np.square(self.map.focal * self.map.facing)
 
+    def cells(self) -> tuple[tuple[int, int], np.ndarray] | None:
+        """Where the pixels lie on the smallest grid that holds them, in a frame of empty cells.
+
+        Returns
+        -------
+        shape : height, width
+            Of the grid with its frame; both are even.
+        cell : (n_pixels,) int32
+            Position of each pixel, counted row by row.
+
+        None if an edge joins pixels that are not neighbours on the grid, as in an image that wraps, or if most cells would
+        be empty.
+        """
+        if getattr(self.map, "wrap", None):
+            return None
+        width = np.int32(self.map.shape[1])
+        row = self.map.position // width
+        column = self.map.position - row * width
+        top, left = row[0], column.min()
+        height, width = row[-1] - top + 3, column.max() - left + 3
+        shape = int(height + height % 2), int(width + width % 2)
+        if shape[0] * shape[1] > _EMPTIEST * (self.n_pixels + 1000):
+            return None
+        row -= top - 1
+        row *= np.int32(shape[1])
+        column -= left - 1
+        row += column
+        return shape, row
+
     @cached_property
     def pieces(self) -> np.ndarray:
         """(n_pixels,) int32 label of the connected piece of each pixel; depth between pieces is undetermined."""
@@ -121,10 +153,10 @@ def _edges_per_row(valid: np.ndarray, steps: np.ndarray) -> np.ndarray:
     return out
 
 
-@kernel(parallel=True, parallel_from=2**19)
-def _list_edges(index, steps, start, tail, head):
+@kernel(parallel_from=2**19)
+def _list_edges(index, steps, start, tail, head, share=WHOLE):
     height, width = index.shape
-    for v in prange(height):
+    for v in portion(height, share):
         e = start[v]
         for u in range(width):
             if index[v, u] >= 0:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from ..geometry.jumps import Continuity, PlanarJumps, planar
 from .pixels import PixelGraph
-from .selection import connected_components
+from .selection import connected_components, cut_edges
 
 # Above this many edges of G0 their jumps are computed when they are needed instead of being kept. Results are the same.
 LEAN_EDGES = 2**24
@@ -73,8 +73,7 @@ class Quotient:
     @classmethod
     def from_components(cls, pixels: PixelGraph, jump: np.ndarray | PlanarJumps, labels: np.ndarray) -> Self:
         """The quotient of G0 by connected components that are numbered by their first pixel."""
-        cut = np.flatnonzero(labels[pixels.tail] != labels[pixels.head]).astype(np.int32)
-        return cls(pixels, jump, labels, cut)
+        return cls(pixels, jump, labels, cut_edges(pixels, labels))
 
     @classmethod
     def from_labels(cls, pixels: PixelGraph, jump: np.ndarray | PlanarJumps, labels: ArrayLike) -> Self:
@@ -96,7 +95,7 @@ class Quotient:
 
     def divided(self, labels: np.ndarray) -> Self:
         """The same graph with other components, connected and numbered by their first pixel; level and angle stay."""
-        cut = np.flatnonzero(labels[self.pixels.tail] != labels[self.pixels.head]).astype(np.int32)
+        cut = cut_edges(self.pixels, labels)
         none = np.zeros(0, dtype=np.int32)
         return replace(
             self, labels=labels, cut=cut, below=None, contracted=none, contracted_at=np.zeros(0), inside=None

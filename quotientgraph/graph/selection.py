@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from laplacians.core.edges import connected_labels
-from laplacians.core.jit import kernel, prange
+from laplacians.core.edges import connected_labels, number_trees
+from laplacians.core.jit import WHOLE, kernel, portion, prange
 
 from .pixels import PixelGraph
 
 _MANY = 2**21  # entries above which two threads pay
+_N_BLOCKS = 64  # parts that threads share the edges in
 
 # Building an igraph object takes 0.3 µs per edge or more, union-find 0.01 µs. "auto" uses igraph up to this many edges.
 _IGRAPH_LIMIT = 20_000
@@ -41,10 +42,24 @@ def components_by_angle(graph: PixelGraph, angle: float | None, alike: np.ndarra
     """
     if angle is None:
         return np.arange(graph.n_pixels, dtype=np.int32)
-    edges = similar_edges(graph, angle)
     if alike is not None:
-        edges &= alike
-    return connected_components(graph.n_pixels, graph.tail[edges], graph.head[edges])
+        edges = similar_edges(graph, angle) & alike
+        return connected_components(graph.n_pixels, graph.tail[edges], graph.head[edges])
+    labels = np.arange(graph.n_pixels, dtype=np.int32)
+    _unite_similar(labels, graph.map.normals, graph.tail, graph.head, np.cos(np.radians(angle)))
+    number_trees(labels)
+    return labels
+
+
+def cut_edges(graph: PixelGraph, labels: np.ndarray) -> np.ndarray:
+    """(n_cut,) int32 numbers of the edges whose ends have different labels, in increasing order."""
+    start, nowhere = np.zeros(_N_BLOCKS + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
+    _list_cut(labels, graph.tail, graph.head, start, nowhere)
+    np.cumsum(start, out=start)
+    out = np.empty(start[-1], dtype=np.int32)
+    if len(out):
+        _list_cut(labels, graph.tail, graph.head, start, out)
+    return out
 
 
 def connected_components(n: int, tail: np.ndarray, head: np.ndarray, engine: str = "auto") -> np.ndarray:
@@ -85,10 +100,47 @@ def connected_components(n: int, tail: np.ndarray, head: np.ndarray, engine: str
     return rank[membership]
 
 
-@kernel(parallel=True, parallel_from=_MANY)
-def _similar(normals, tail, head, cosine, out):
+@kernel(parallel_from=_MANY)
+def _similar(normals, tail, head, cosine, out, share=WHOLE):
     """Write whether the unit normals at the two ends of each edge have a product above `cosine`."""
-    for e in prange(len(out)):
+    for e in portion(len(out), share):
         a, b = tail[e], head[e]
         dot = normals[a, 0] * normals[b, 0] + normals[a, 1] * normals[b, 1] + normals[a, 2] * normals[b, 2]
         out[e] = dot > cosine
+
+
+@kernel
+def _unite_similar(parent, normals, tail, head, cosine):
+    """Join the trees of both ends of every edge whose unit normals have a product above `cosine`.
+
+    Edges inside a tree are passed over, which are most. `parent` holds 0, 1, 2, … on entry; afterwards the root of every
+    tree is its least pixel.
+    """
+    for e in range(len(tail)):
+        i, j = tail[e], head[e]
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        while parent[j] != j:
+            parent[j] = parent[parent[j]]
+            j = parent[j]
+        if i != j:
+            a, b = tail[e], head[e]
+            dot = normals[a, 0] * normals[b, 0] + normals[a, 1] * normals[b, 1] + normals[a, 2] * normals[b, 2]
+            if dot > cosine:
+                parent[max(i, j)] = min(i, j)
+
+
+@kernel(parallel=True, parallel_from=_MANY)
+def _list_cut(labels, tail, head, start, out):
+    """Write the numbers of the cut edges of block b from start[b] on; with an empty `out` count them into start[b + 1]."""
+    n_blocks, n = len(start) - 1, len(tail)
+    for b in prange(n_blocks):
+        k = start[b] if len(out) > 0 else 0
+        for e in range(n * b // n_blocks, n * (b + 1) // n_blocks):
+            if labels[tail[e]] != labels[head[e]]:
+                if len(out) > 0:
+                    out[k] = e
+                k += 1
+        if len(out) == 0:
+            start[b + 1] = k

@@ -16,8 +16,9 @@ from .formats import InputError, read_arrays, readable, reader, writable, write_
 from .graph_files import read_tables, write_tables
 from .memory import shortage
 from .mesh_files import mesh_suffixes, mesh_writer, write_mesh, write_points
-from .normal_arrays import as_mask, as_normals, understand_camera
+from .normal_arrays import as_mask, as_normals, understand_camera, understand_mask
 from .normal_files import NormalInput, read_normals
+from .orientation import like_the_map, oriented, stated_orientation
 from .plausibility import check_conventions
 
 __all__ = [
@@ -37,8 +38,10 @@ __all__ = [
     "frame_axes",
     "frame_name",
     "is_input_folder",
+    "like_the_map",
     "mesh_suffixes",
     "mesh_writer",
+    "oriented",
     "read_arrays",
     "read_camera",
     "read_depth",
@@ -48,8 +51,10 @@ __all__ = [
     "readable",
     "reader",
     "shortage",
+    "stated_orientation",
     "to_opencv",
     "understand_camera",
+    "understand_mask",
     "writable",
     "write_depth",
     "write_graphml",

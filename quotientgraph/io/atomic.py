@@ -55,10 +55,17 @@ def atomic(path: Path | str) -> Iterator[Path]:
         cause = error.strerror or str(error) or type(error).__name__
         raise OutputError(f"{path}: cannot be written ({cause}); {_remedy(error)}") from error
     finally:
-        with contextlib.suppress(OSError):
-            part.unlink(missing_ok=True)
-        if lock >= 0:
-            os.close(lock)
+        try:
+            _unlink(part)
+        finally:  # an interrupt in the middle of it
+            _unlink(part)
+            if lock >= 0:
+                os.close(lock)
+
+
+def _unlink(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink(missing_ok=True)
 
 
 def _is_planted(path: Path) -> bool:

@@ -22,6 +22,7 @@ from ..geometry.camera import Camera, Pinhole, RayMap, Shape
 from .formats import InputError, check_file, read_arrays, readable
 
 TEXT_SUFFIXES = (".txt", ".json", ".yaml", ".yml", ".csv", ".dat", "")
+_PICTURES = {".bmp", ".jpeg", ".jpg", ".png", ".webp"}  # they hold neither a matrix nor rays
 _REMEDY = "write the 3×3 matrix K, or fx fy cx cy"
 _NAMES = ("k", "camera_matrix", "intrinsics", "intrinsic_matrix", "cam_k", "matrix")
 
@@ -37,8 +38,8 @@ def read_camera(path: Path | str, shape: Shape) -> tuple[Camera, list[str]]:
     notes: list[str] = []
     if suffix in TEXT_SUFFIXES:
         values, size, notes = _from_text(path)
-    elif suffix not in readable():
-        known = " ".join(sorted({*TEXT_SUFFIXES, *readable()} - {""}))
+    elif suffix not in (arrays_in := set(readable()) - _PICTURES):
+        known = " ".join(sorted({*TEXT_SUFFIXES, *arrays_in} - {""}))
         raise InputError(f"{path}: the suffix {path.suffix!r} is not known for a camera; use one of {known}")
     else:
         arrays = read_arrays(path)

@@ -33,7 +33,7 @@ from ..geometry.normals import FRAMES
 from .evidence import NormalSample, by_limbs, by_loops, by_silhouette, change_axes
 
 MAX_AWAY = 0.35  # of the pixels may face away in the best frame (a perspective map read as orthographic)
-AWAY_MARGIN = 0.01
+AWAY_MARGIN = 0.03  # JPEG alone turns this share of the pixels, at outlines
 _RIGHTWARD = {0: ("right", "left"), 1: ("down", "up"), 2: ("forward", "viewer")}
 
 

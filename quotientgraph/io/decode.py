@@ -15,6 +15,8 @@ import numpy as np
 from .formats import InputError
 
 _LENGTHS = (0.1, 1.6)  # a decoded vector of another length is black, white or mid-grey paint and not a normal
+_LOSSY = (".jpg", ".jpeg", ".webp")
+_BLOCK, _SMEARED = 8, 0.15  # lossy compression smears an outline over a block of pixels; lengths there are off by more
 _LARGE = 2**24  # pixels from which on decoded integers are float32: 600 MB less at this size, exact to 1e-7
 
 
@@ -77,6 +79,8 @@ def decode_normals(source: Path | str, array: np.ndarray, *, z_forward: bool = F
     dtype = str(image.dtype)
     if image.dtype.kind == "u" and image.dtype.itemsize <= 2:
         normals, alpha = _from_integers(image, notes)
+        if Path(source).suffix.lower() in _LOSSY:
+            _drop_smeared(normals, notes)
     elif image.dtype.kind == "f":
         if image.dtype not in (np.float32, np.float64):
             with np.errstate(over="ignore", invalid="ignore"):
@@ -147,6 +151,22 @@ def _from_integers(image: np.ndarray, notes: list[str]) -> tuple[np.ndarray, np.
     if top == 255:
         notes.append("normals: 8 bits per value, steps of 0.45°; 16 bits or floating point give smoother surfaces")
     return normals, alpha
+
+
+def _drop_smeared(normals: np.ndarray, notes: list[str]) -> None:
+    """Write NaN where lossy compression has mixed normals with the colour of a background beside them."""
+    from scipy import ndimage
+
+    blank = np.isnan(normals[..., 0])
+    if not blank.any() or normals.shape[2] < 3:
+        return
+    near = ndimage.binary_dilation(blank, iterations=_BLOCK) & ~blank
+    smeared = near & (np.abs(np.linalg.norm(normals, axis=-1) - 1) > _SMEARED)
+    if smeared.any():
+        normals[smeared] = np.nan
+        notes.append(
+            f"normals: {smeared.sum()} pixels beside the background are smeared by compression and were left out"
+        )
 
 
 def _from_floats(image: np.ndarray, warnings: list[str]) -> tuple[np.ndarray, np.ndarray | None]:

@@ -9,6 +9,7 @@ the format. Coordinates are float32 in all of them.
 from __future__ import annotations
 
 import json
+import logging
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,8 +20,10 @@ import numpy as np
 from ..geometry.mesh import Mesh
 from .atomic import OutputError, atomic
 from .formats import InputError, read_arrays
+from .orientation import stated_orientation
 
 MeshWriter = Callable[[Path, Mesh, "np.ndarray | None"], None]
+_log = logging.getLogger(__name__)
 _HALF_TURN = np.array([1.0, -1.0, -1.0])
 _WRITERS: dict[str, tuple[MeshWriter, str]] = {}
 
@@ -104,6 +107,10 @@ def _turn(frame: str) -> np.ndarray:
 def _texture(texture: np.ndarray | Path | str) -> np.ndarray:
     source = texture if isinstance(texture, str | Path) else "texture"
     image = next(iter(read_arrays(texture).values())) if isinstance(texture, str | Path) else np.asarray(texture)
+    if isinstance(texture, str | Path) and stated_orientation(texture) != 1:
+        _log.warning(
+            "%s: states an orientation, which was not applied; pass oriented pixels if it does not fit", texture
+        )
     if image.ndim == 2 or (image.ndim == 3 and image.shape[2] < 3):
         image = np.repeat(image.reshape(*image.shape[:2], -1)[..., :1], 3, axis=-1)
     if image.ndim != 3 or image.dtype not in (np.uint8, np.uint16) or image.size == 0:

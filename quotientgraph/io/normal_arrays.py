@@ -14,6 +14,7 @@ from .conventions import frame_axes
 from .decode import decode_mask, decode_normals, pick
 from .formats import InputError, read_arrays
 from .normal_files import NormalInput, read_normals
+from .orientation import about_normals, like_the_map, stated_orientation
 
 MASK_NAMES = ("mask", "arr_0", "")
 
@@ -54,6 +55,7 @@ def as_normals(thing: Any, frame: str | None = None, *, beside: bool = True) -> 
     if _are_vectors(array):
         return NormalInput(None, array, None, None, str(array.dtype), ())
     found = decode_normals("normals", array, z_forward=_z_forward(frame))
+    turned = about_normals(stated_orientation(thing), "normals") if _is_pil(thing) else []
     return NormalInput(
         None,
         found.normals,
@@ -61,7 +63,7 @@ def as_normals(thing: Any, frame: str | None = None, *, beside: bool = True) -> 
         None,
         found.dtype,
         tuple(found.notes),
-        tuple(found.warnings),
+        (*turned, *found.warnings),
         mask_from="" if found.alpha is None else "the alpha channel",
     )
 
@@ -81,25 +83,49 @@ def _are_vectors(array: np.ndarray) -> bool:
 
 
 def as_mask(thing: Any, shape: tuple[int, int]) -> np.ndarray | None:
+    """Understand what a user passes as a mask; the first result of `understand_mask`."""
+    return understand_mask(thing, shape)[0]
+
+
+def understand_mask(thing: Any, shape: tuple[int, int]) -> tuple[np.ndarray | None, list[str]]:
     """Understand what a user passes as a mask: a path, an image, an array, a tensor or None.
+
+    Parameters
+    ----------
+    thing : path, PIL image, array, tensor or None
+    shape : (int, int)
+        Height and width of the normal map.
 
     Returns
     -------
-    (H, W) bool array or None
+    mask : (H, W) bool array or None
         Files and images are True where they are brighter than half of their brightest value; arrays of numbers are
         True where they are not 0.
+    warnings : list of str
+        An orientation that the picture states and that was not applied; see `quotientgraph.io.orientation`.
+
+    Examples
+    --------
+    >>> understand_mask([[0, 1], [1, 1]], (2, 2))[0].tolist()
+    [[False, True], [True, True]]
     """
     if thing is None:
-        return None
+        return None, []
     if isinstance(thing, str | os.PathLike):
-        path = Path(thing)
-        return decode_mask(path, pick(path, read_arrays(path), MASK_NAMES, "mask"), shape)
-    array = to_array(thing, "mask")
-    if _is_pil(thing) or array.ndim != 2:
-        return decode_mask("mask", array, shape)
-    if array.shape != tuple(shape):
-        raise InputError(f"mask: its shape {array.shape} differs from the normals' {tuple(shape)}; both are (H, W)")
-    return array.astype(bool)
+        file = Path(thing)
+        source: Path | str = file
+        array = pick(file, read_arrays(file), MASK_NAMES, "mask")
+    else:
+        source, array = "mask", to_array(thing, "mask")
+        if not _is_pil(thing) and array.ndim == 2:
+            if array.shape != tuple(shape):
+                raise InputError(
+                    f"mask: its shape {array.shape} differs from the normals' {tuple(shape)}; both are (H, W)"
+                )
+            return array.astype(bool), []
+    orientation = stated_orientation(thing) if source != "mask" or _is_pil(thing) else 1
+    array, _, warning = like_the_map(array, orientation, shape, source)
+    return decode_mask(source, array, shape), [warning] if warning else []
 
 
 def understand_camera(thing: Any, shape: tuple[int, int]) -> tuple[Camera | None, list[str]]:

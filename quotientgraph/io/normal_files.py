@@ -20,6 +20,7 @@ from .decode import decode_mask, decode_normals, pick
 from .depth_files import DEPTH_NAMES
 from .folders import InputFiles, find_files_beside, find_input_files
 from .formats import InputError, read_arrays
+from .orientation import about_normals, like_the_map, stated_orientation
 
 _NORMALS = ("normals", "normal", "normal_map", "normalmap", "normal_gt", "n", "arr_0", "")
 _MASKS = ("mask", "arr_0", "")
@@ -124,10 +125,12 @@ def read_normals(
     shape = (decoded.normals.shape[0], decoded.normals.shape[1])
 
     inside = {name.lower(): array for name, array in arrays.items()} if len(arrays) > 1 else {}
-    chosen, mask_from = _mask(mask, shape, file, found.mask, inside.get("mask"), decoded.alpha)
+    chosen, mask_from, about_mask = _mask(mask, shape, file, found.mask, inside.get("mask"), decoded.alpha)
     view, camera_from, more = _camera(camera, shape, file, found.camera, inside.get("k"))
+    more += about_mask
+    warnings = [*about_normals(stated_orientation(file), file.name), *decoded.warnings]
     # A lens that is not modelled, or a principal point outside the image, is probably a mistake.
-    warnings = [*decoded.warnings, *(text for text in more if "not applied" in text or "far from" in text)]
+    warnings += (text for text in more if "not applied" in text or "far from" in text)
     notes += (text for text in more if text not in warnings)
     if mask_from and chosen is not None:
         notes.append(f"mask: {mask_from}, {chosen.mean():.0%} of the image")
@@ -158,19 +161,21 @@ def _mask(
     beside: Path | None,
     inside: np.ndarray | None,
     alpha: np.ndarray | None,
-) -> tuple[np.ndarray | None, str]:
-    """The mask from the most explicit source that there is, and the name of that source."""
+) -> tuple[np.ndarray | None, str, list[str]]:
+    """The mask from the most explicit source that there is, the name of that source, and what is to be said of it."""
     if given is False:
-        return None, ""
+        return None, "", []
     if isinstance(given, str | Path):
         beside, given = Path(given), None
     elif given is not None:
-        return decode_mask(file, np.asarray(given), shape), "given"
+        return decode_mask(file, np.asarray(given), shape), "given", []
     if beside is not None:
-        return decode_mask(beside, pick(beside, read_arrays(beside), _MASKS, "mask"), shape), beside.name
+        image = pick(beside, read_arrays(beside), _MASKS, "mask")
+        image, *texts = like_the_map(image, stated_orientation(beside), shape, beside.name)
+        return decode_mask(beside, image, shape), beside.name, [text for text in texts if text]
     if inside is not None:
-        return decode_mask(file, inside, shape), f"array 'mask' of {file.name}"
-    return alpha, "" if alpha is None else f"alpha channel of {file.name}"
+        return decode_mask(file, inside, shape), f"array 'mask' of {file.name}", []
+    return alpha, "" if alpha is None else f"alpha channel of {file.name}", []
 
 
 def _camera(

@@ -1,7 +1,7 @@
 """JPEG, WebP and BMP: for photographs as textures, and for normal maps that exist in no better format.
 
-As for PNG, the size in the header is checked before the decoder sees the file. An orientation that a camera noted in the
-file is not applied: pixels come in the order in which they are stored, as those of the normals do.
+As for PNG, the size in the header is checked before the decoder sees the file. Pixels come in the order in which they are
+stored; see `quotientgraph.io.orientation` for files that say how to turn them.
 """
 
 from __future__ import annotations

@@ -121,6 +121,10 @@ def _frame(evidence: FrameEvidence, frame: str) -> str:
         if best.away > _LIMITS.explained * stated.away:
             return ""
         why = f"{stated.away:.0%} of them face away from the camera, against {best.away:.0%}"
+    elif np.isnan(
+        [stated.residual, stated.outward, stated.limbs]
+    ).all():  # a few pixels, as JPEG adds them at an outline
+        return ""
     elif stated.residual > best.residual:
         why = f"their sums around loops are {stated.residual:.2g}, against {best.residual:.2g}"
     elif stated.outward < best.outward:

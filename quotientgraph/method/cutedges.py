@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from laplacians.core.arrays import array_namespace, to_device
-from laplacians.core.jit import kernel, prange
+from laplacians.core.jit import WHOLE, kernel, portion
 from laplacians.system import Pattern
 
 from ..graph.quotient import Quotient
@@ -152,17 +152,17 @@ class CutEdges:
         )
 
 
-@kernel(parallel=True, parallel_from=2**19)
+@kernel(parallel_from=2**19)
 def _gather(
     tail, head, index, position, labels, number, potential, jump, gamma, scale,
-    difference, residual, residual_back, beyond, component, gamma_squared, unit,
+    difference, residual, residual_back, beyond, component, gamma_squared, unit, share=WHOLE,
 ):  # fmt: skip
     """Write the fields of `CutEdges`, each edge turned so that its tail lies in the component of the smaller number.
 
     `number` (n_cut,) lists the edges; `jump` (2, n_cut) belongs to them; the other inputs are per pixel or per edge of G0.
     """
     height, width = index.shape
-    for k in prange(len(number)):
+    for k in portion(len(number), share):
         e = number[k]
         turned = labels[tail[e]] > labels[head[e]]
         a, b = (head[e], tail[e]) if turned else (tail[e], head[e])

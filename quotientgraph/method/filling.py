@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 import laplacians
-from laplacians import LaplacianSystem, Multigrid, NeighbourLists, solve_checked
+from laplacians import GridGraph, LaplacianSystem, Multigrid, NeighbourLists, solve_checked
 from laplacians.core.arrays import centred
-from laplacians.core.jit import kernel
+from laplacians.core.jit import kernel, prange
 
 from ..graph.quotient import Quotient
 
@@ -67,16 +67,23 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
         return Filling(centred(graph.inside, labels), True, 0)
     rhs = np.zeros(pixels.n_pixels)
     weight, jump = _equations(graph, leave_out)
-    x = along_trees(pixels.n_pixels, pixels.tail, pixels.head, weight, jump)
+    x, _ = along_trees(pixels.n_pixels, pixels.tail, pixels.head, weight, jump)
     energy, worst = _mismatch(pixels.tail, pixels.head, weight, jump, x, rhs)
     converged, iterations = True, 0
     if worst <= 1e-13:  # the tree is a solution, to rounding
         pass
     elif solver == "auto":
-        neighbours = NeighbourLists.from_edges(pixels.n_pixels, pixels.tail, pixels.head, weight)
+        placed = pixels.cells() if pixels.n_pixels > _MULTIGRID.coarsest else None
+        if placed is None:
+            neighbours: Any = NeighbourLists.from_edges(pixels.n_pixels, pixels.tail, pixels.head, weight)
+            cell: Any = slice(None)
+        else:
+            shape, cell = placed
+            neighbours = GridGraph.from_edges(shape, cell, pixels.tail, pixels.head, weight)
+            x, rhs = _spread(x, cell, neighbours.n), _spread(rhs, cell, neighbours.n)
         del weight, jump  # their memory is needed for the multigrid hierarchy
         solution = _MULTIGRID.improve(neighbours, x, rhs, energy)
-        converged, iterations = solution.converged, solution.iterations
+        x, converged, iterations = x[cell], solution.converged, solution.iterations
     else:
         used = weight > 0
         tail, head, weight = pixels.tail[used], pixels.head[used], weight[used].astype(np.float64)
@@ -94,26 +101,49 @@ def _equations(graph: Quotient, leave_out: LeaveOut | None) -> tuple[np.ndarray,
     jump = np.asarray(graph.jump)
     if jump.ndim == 2:
         jump = (gamma[tail] * jump[0] + gamma[head] * jump[1]) / (gamma[tail] + gamma[head])
-    gamma = gamma.astype(np.float32)
-    weight = gamma[tail] + gamma[head]
-    weight[graph.cut] = 0
+    weight = np.empty(len(tail), dtype=np.float32)
+    _weigh(gamma.astype(np.float32), graph.labels, tail, head, weight)
     if leave_out is not None:
         weight[leave_out(graph, weight, jump)] = 0
     return weight, jump
 
 
-def along_trees(n: int, tail: np.ndarray, head: np.ndarray, weight: np.ndarray, jump: np.ndarray) -> np.ndarray:
-    """(n,) jumps added up along a spanning tree of every connected piece of the edges of positive weight."""
-    x = np.zeros(n)
-    _integrate_trees(tail, head, weight, jump, np.arange(n, dtype=np.int32), x)
-    return x
+def _spread(values: np.ndarray, cell: np.ndarray, n: int) -> np.ndarray:
+    """(n,) the values at their cells, and zeros elsewhere."""
+    out = np.zeros(n)
+    out[cell] = values
+    return out
+
+
+def along_trees(
+    n: int, tail: np.ndarray, head: np.ndarray, weight: np.ndarray, jump: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Add up jumps along a spanning tree of every connected piece of the edges of positive weight.
+
+    Returns
+    -------
+    x : (n,) float64
+    root : (n,) int32
+        First node of the piece of each node.
+    """
+    x, root = np.zeros(n), np.arange(n, dtype=np.int32)
+    _integrate_trees(tail, head, weight, jump, root, x)
+    return x, root
+
+
+@kernel(parallel=True, parallel_from=2**21)
+def _weigh(gamma, labels, tail, head, weight):
+    """Write the weight of each edge, 0 if it is cut."""
+    for e in prange(len(weight)):
+        a, b = tail[e], head[e]
+        weight[e] = gamma[a] + gamma[b] if labels[a] == labels[b] else np.float32(0)
 
 
 @kernel
 def _integrate_trees(tail, head, weight, jump, parent, x):
     """Union-find in which every node knows its offset to its parent; parents come before their children.
 
-    On entry every node is its own parent, and x is zero.
+    On entry every node is its own parent, and x is zero. On exit the parent of a node is the root of its tree.
     """
     for e in range(len(tail)):
         if weight[e] > 0:
@@ -138,6 +168,7 @@ def _integrate_trees(tail, head, weight, jump, parent, x):
     for i in range(len(x)):
         if parent[i] != i:
             x[i] += x[parent[i]]
+            parent[i] = parent[parent[i]]
 
 
 @kernel

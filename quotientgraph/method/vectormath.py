@@ -15,7 +15,7 @@ _ROUNDER_BITS = 0x4338000000000000
 _ROOT_HALF_BITS = 0x3FE6A09E667F3BCD
 
 
-@kernel(error_model="numpy", fastmath={"contract"})
+@kernel(inline="always", error_model="numpy", fastmath={"contract"})
 def exp(x):
     """eˣ; an argument outside [−700, 700] is moved to the nearer end of that range."""
     x = min(max(x, -700.0), 700.0)
@@ -32,7 +32,7 @@ def exp(x):
     return p * np.int64((np.float64(rounded).view(np.int64) << 52) + 0x3FF0000000000000).view(np.float64)
 
 
-@kernel(error_model="numpy", fastmath={"contract"})
+@kernel(inline="always", error_model="numpy", fastmath={"contract"})
 def log(x):
     """Natural logarithm of a positive number."""
     bits = np.float64(x).view(np.int64)

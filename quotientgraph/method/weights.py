@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from laplacians.core.arrays import array_namespace, sums
-from laplacians.core.jit import kernel, prange
+from laplacians.core.jit import WHOLE, kernel, portion
 
 from ..geometry.camera import REFERENCE_FOCAL
 from ..geometry.normals import NormalMap
@@ -160,7 +160,7 @@ def _edge_blocks(start: np.ndarray) -> np.ndarray:
     return np.unique(np.append(np.searchsorted(start, np.arange(0, n_cut, _BLOCK)), n_pairs))
 
 
-@kernel(error_model="numpy", fastmath={"contract"})
+@kernel(inline="always", error_model="numpy", fastmath={"contract"})
 def _outlier_weights(chi, unit, slack, at, inside, kind, upper, centre, power, gap, w):
     """Write the outlier weight of each residual χ to `w`, and its gap to `gap`.
 
@@ -183,7 +183,7 @@ def _outlier_weights(chi, unit, slack, at, inside, kind, upper, centre, power, g
             w[k] *= inside + (1.0 - inside) * gap[k] / max(abs(chi[k]), 1e-300)
 
 
-@kernel(error_model="numpy", fastmath={"contract"})
+@kernel(inline="always", error_model="numpy", fastmath={"contract"})
 def _add(begin, end, start, at, chi, w, out):
     """Add to the sums of the pairs begin:end, whose edges begin at `at`; w is zero afterwards."""
     for p in range(begin, end):
@@ -198,10 +198,10 @@ def _add(begin, end, start, at, chi, w, out):
         out[2, p] += curve
 
 
-@kernel(parallel=True, parallel_from=2**15, error_model="numpy", fastmath={"contract"})
+@kernel(parallel_from=2**15, error_model="numpy", fastmath={"contract"})
 def _add_pairs(
     blocks, tail, head, start, difference, residual, beyond, beyond_component, gamma_squared, unit, slack, shift,
-    bilateral, sharpness, inside, kind, upper, centre, power, out,
+    bilateral, sharpness, inside, kind, upper, centre, power, out, share=WHOLE,
 ):  # fmt: skip
     """out[:, p] += Σ W, −Σ Wχ, Σ Wχ² over the edges of each pair p; the arguments are the fields of `CutEdges`.
 
@@ -209,7 +209,7 @@ def _add_pairs(
     blocks: first the arguments of the functions, then the functions in loops without a branch, then the sums.
     """
     n_sides = len(residual)
-    for b in prange(len(blocks) - 1):
+    for b in portion(len(blocks) - 1, share):
         begin, end = blocks[b], blocks[b + 1]
         at, stop = start[begin], start[end]
         chi, w, outlier = np.empty(stop - at), np.empty(stop - at), np.empty(stop - at)

@@ -10,7 +10,7 @@
 
 from .drawn import KINDS, SPLITS, cases, random
 from .places import boxes, islands, occlusions, room, spheres, stairs, textured_room
-from .scene import SCENES, Scene, make, names
+from .scene import SCENES, Scene, make, names, summary
 from .surfaces import bumps, plane, ramp, sphere, step, torus, tube
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "spheres",
     "stairs",
     "step",
+    "summary",
     "textured_room",
     "torus",
     "tube",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -185,8 +186,7 @@ def scene(describe: Callable[..., Model]) -> Callable[..., Scene]:
         normals, mask, depth, seen_by = render(describe(**params), shape, camera, fov)
         if not mask.any():
             raise ValueError(f"shape={shape}: none of these pixels sees anything of {name!r}; use more of them")
-        summary = (describe.__doc__ or "").split("\n")[0].rstrip(".")
-        return Scene(name, normals, mask, depth, seen_by, summary)
+        return Scene(name, normals, mask, depth, seen_by, summary(name, **params).rstrip("."))
 
     name = describe.__name__
     own = list(inspect.signature(describe).parameters.values())
@@ -200,6 +200,22 @@ def scene(describe: Callable[..., Model]) -> Callable[..., Scene]:
 def names() -> list[str]:
     """Names of all scenes."""
     return sorted(SCENES)
+
+
+def summary(name: str, **params: Any) -> str:
+    """What a scene shows, in one line; empty where Python was told to drop docstrings.
+
+    >>> summary("torus", elevation=20)
+    'A ring seen at 20 degrees above its plane: the near side hides a part of the far side.'
+    """
+    known = inspect.signature(SCENES[name]).parameters
+    values = {key: params.get(key, parameter.default) for key, parameter in known.items()}
+    line = (SCENES[name].__doc__ or "").strip().split("\n")[0]
+    return re.sub(r"`(\w+)`", lambda found: _in_words(values.get(found[1], found[1])), line)
+
+
+def _in_words(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def make(name: str, shape: tuple[int, int] = (256, 320), camera: str | Camera = "perspective", **params: Any) -> Scene:

@@ -14,6 +14,7 @@ from .backends.multigrid import Multigrid
 from .checked import solve_checked
 from .comparison import Dumping, Timing, compare, timing_table
 from .core.compiling import compile_seconds, kernel_notes, on_compile, working_clock
+from .multigrid.grid import GridGraph
 from .multigrid.lists import NeighbourLists
 from .pattern import Pattern
 from .registry import Backend, Solver, available, backends, get, register
@@ -24,6 +25,7 @@ __all__ = [
     "Backend",
     "Direct",
     "Dumping",
+    "GridGraph",
     "LaplacianSystem",
     "Multigrid",
     "NeighbourLists",

@@ -25,7 +25,7 @@ import numpy as np
 
 from .core.arrays import array_namespace, centred, csr_matrix, norm, sums, to_device
 from .core.edges import connected_labels
-from .core.jit import kernel, prange
+from .core.jit import WHOLE, kernel, portion
 from .pattern import Pattern
 from .solution import Solution
 
@@ -249,13 +249,13 @@ class LaplacianSystem:
         return cls.from_edges(int(found["n"]), *(found[name] for name in names[1:]))
 
 
-@kernel(parallel=True, parallel_from=2**18)
-def _apply(start, neighbour, pair, weight, x, out):
+@kernel(parallel_from=2**18)
+def _apply(start, neighbour, pair, weight, x, out, share=WHOLE):
     """Write out = L x, one row at a time.
 
     Assumes the lists of `Pattern.adjacency`, one weight per pair, and x and out of length n.
     """
-    for i in prange(len(out)):
+    for i in portion(len(out), share):
         total = 0.0
         for k in range(start[i], start[i + 1]):
             total += weight[pair[k]] * (x[i] - x[neighbour[k]])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..multigrid.flexible import Goal, Outcome, flexible_cg
+from ..multigrid.grid import GridGraph
 from ..multigrid.hierarchy import Hierarchy
 from ..multigrid.lists import NeighbourLists
 from ..solution import Solution, SolverError, objection_to
@@ -57,7 +58,7 @@ class Multigrid(Iterative):
         scale = system.weight.max()  # keeps the rounded weights within the range of single precision
         tail, head = system.pattern.tail, system.pattern.head
         graph = NeighbourLists.from_edges(system.n, tail, head, system.weight / scale)
-        hierarchy, reached = Hierarchy.from_lists(graph, self.coarsest), False
+        hierarchy, reached = Hierarchy.from_graph(graph, self.coarsest), False
 
         def correct(left: np.ndarray, x: np.ndarray, goal: float, limit: int) -> int:
             nonlocal reached
@@ -71,15 +72,17 @@ class Multigrid(Iterative):
         enough = residual <= self.rtol or (self.energy_tol is not None and reached)
         return Solution(system.centred(x), enough, iterations, residual)
 
-    def improve(self, graph: NeighbourLists, x: np.ndarray, rhs: np.ndarray, energy: float = float("nan")) -> Solution:
+    def improve(
+        self, graph: NeighbourLists | GridGraph, x: np.ndarray, rhs: np.ndarray, energy: float = float("nan")
+    ) -> Solution:
         """Improve a start, in place and with little memory, for graphs of many millions of unknowns.
 
-        The caller hands over the graph as neighbour lists instead of a system, so that the edges can be freed before the
-        hierarchy is built, and the two vectors serve as working memory.
+        The caller hands over the graph as neighbour lists, or on a grid, instead of a system. So the edges can be freed
+        before the hierarchy is built, and the two vectors serve as working memory.
 
         Parameters
         ----------
-        graph : NeighbourLists
+        graph : NeighbourLists or GridGraph
             The graph of L; its weights are used as they are.
         x : (n,) float64
             The start. It is changed in place, and is the x of the solution.
@@ -115,7 +118,7 @@ class Multigrid(Iterative):
                 )
         if not rhs.any():
             return Solution(x, True, 0, 0.0)
-        hierarchy = Hierarchy.from_lists(graph, self.coarsest)
+        hierarchy = Hierarchy.from_graph(graph, self.coarsest)
         outcome = flexible_cg(graph, hierarchy, rhs, x, Goal(self.rtol, self.maxiter, self.energy_tol, energy))
         if not outcome.reached and not hierarchy.levels:  # a direct solve of ill-conditioned equations: refine it once
             again = flexible_cg(graph, hierarchy, rhs, x, Goal(self.rtol / outcome.residual, 1))

@@ -3,7 +3,8 @@
 Numba's own cache trusts its files: a truncated one fails every later run, one with a flipped bit may crash the process, and
 two processes that compile at the same time can mix up their entries. Here every entry is a file of its own, named by a hash
 of everything it depends on and written in one step, and it begins with the checksum of the rest. An entry that does not
-match is deleted and compiled again.
+match is deleted and compiled again. A process that finds another one at work on an entry waits for it
+(`laplacians.core.claims`).
 
 This module imports Numba, so it is imported when the first kernel is called.
 """
@@ -28,6 +29,8 @@ from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.serialize import dumps
 
+from . import companion
+from .claims import Claim
 from .compiling import announce, note
 
 _SUFFIX = ".kernel"
@@ -55,11 +58,40 @@ class KernelCache(NullCache):
         self.prefix = f"{name}.py{sys.version_info[0]}{sys.version_info[1]}-"
         self.stamped = f"{self.prefix}{_digest(stamp)[:12]}-"
         self.folders = _folders(file) if os.path.exists(file) else []
+        self.claims: list[Claim] = []
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled code for a signature, or None if it has to be compiled."""
         target_context.refresh()
         name = self._file_name(sig, target_context.codegen())
+        found = self._read(name, target_context)
+        if found is None:
+            self._claim(name)
+            # Another process may have finished it since; the claim is kept until `release`.
+            found = self._read(name, target_context)
+        if found is None:
+            announce(self.name, None)
+            companion.start()
+        return found
+
+    def release(self) -> None:
+        """Let other processes know that this one does not compile this kernel any more."""
+        while self.claims:
+            self.claims.pop().release()
+
+    def _claim(self, name: str) -> None:
+        """Tell other processes that this one compiles an entry; if one of them does so already, wait until it is done."""
+        for folder in self.folders:
+            try:
+                _make(folder)
+                self.claims.append(Claim(folder / f"{name}.claim"))
+            except OSError:
+                continue
+            self.claims[-1].take()
+            return
+
+    def _read(self, name: str, target_context: Any) -> Any:
+        """The compiled code of an entry, or None if there is none."""
         for folder in self.folders:
             path = folder / name
             try:
@@ -74,7 +106,6 @@ class KernelCache(NullCache):
             except Exception as error:  # whatever it is, compiling again is the remedy
                 note("damaged", f"the cached kernel {path} was damaged ({error}) and is compiled again")
                 _remove(path)
-        announce(self.name, None)
         return None
 
     def save_overload(self, sig: Any, cres: Any) -> None:
@@ -106,13 +137,11 @@ class KernelCache(NullCache):
         """Write a file in one step, and remove what earlier versions and killed processes have left."""
         _make(folder)
         for other in folder.glob(f"{self.prefix}*"):
-            if other.name.endswith(_SUFFIX):
-                outdated = not other.name.startswith(self.stamped)
-            else:
-                outdated = time.time() - other.stat().st_mtime > _STALE
-            if outdated:
+            finished = other.name.endswith(_SUFFIX)
+            if (finished and not other.name.startswith(self.stamped)) or (not finished and _age(other) > _STALE):
                 _remove(other)
-        unfinished = folder / f"{name}.{os.getpid()}.unfinished"
+        # Processes of several machines or containers may have the same number.
+        unfinished = folder / f"{name}.{os.getpid()}-{os.urandom(4).hex()}.unfinished"
         try:
             unfinished.write_bytes(content)
             os.replace(unfinished, folder / name)
@@ -186,6 +215,14 @@ def _refuse_strangers(folder: Path) -> None:
         found = folder.parent.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
             raise PermissionError(errno.EPERM, "others can write there")
+
+
+def _age(path: Path) -> float:
+    """Seconds since a file was written; 0 if another process has removed or finished it meanwhile."""
+    try:
+        return time.time() - path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _remove(path: Path) -> None:

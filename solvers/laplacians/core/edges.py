@@ -104,8 +104,19 @@ def connected_labels(n: int, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
     """
     parent = np.arange(n, dtype=np.int32)
     _unite(parent, tail, head)
-    _number(parent)
+    number_trees(parent)
     return parent
+
+
+def number_trees(parent: np.ndarray) -> None:
+    """Replace the parents of a forest, in place, by the number of their tree in the order of its first node.
+
+    Parameters
+    ----------
+    parent : (n,) int32
+        No node comes before its parent; roots are their own parents.
+    """
+    _number(parent)
 
 
 @kernel

@@ -4,8 +4,11 @@
 Numba function at its first call. Kernels may call each other. Compiled code is kept on disk (`laplacians.core.cache`), and
 kernels do not hold the global interpreter lock, so that threads can work side by side.
 
-A parallel kernel takes three times as long to compile as a serial one, and its threads gain nothing where there is little
-to do. So it may say from which size on threads pay (``parallel_from``): smaller calls run, and compile, its serial form.
+A kernel whose last parameter is ``share=WHOLE`` does the part of a loop that `portion` gives it, and several threads call it
+at once, each for its own share (`laplacians.core.sharing`). Threads gain nothing where there is little to do, so it may say
+from which size on they pay (``parallel_from``). Numba's own parallel loops (``parallel=True`` and `prange`) remain for
+kernels that alternate between parallel and serial work; they take three to five times as long to compile, and both forms
+of them may be needed.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from typing import Any
 
 from . import threads
 from .compiling import announce, measured
+from .sharing import WHOLE, run_shared
 
 prange = range  # inside a compiled kernel this name means numba.prange
 
@@ -30,7 +34,7 @@ class Kernel:
     function : callable
         The function as it was written. Calling it runs Python.
     parallel_from : int
-        Number of entries of the largest argument from which on the parallel form is used.
+        Number of entries of the largest argument from which on threads are used.
     options : dict
         Options of ``numba.njit``.
     """
@@ -39,12 +43,20 @@ class Kernel:
         self.function = function
         self.parallel_from = parallel_from
         self.options = options
+        self.shared = function.__code__.co_varnames[: function.__code__.co_argcount][-1:] == ("share",)
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
         self._compiled: Callable[..., Any] | None = None
         self._serial: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any) -> Any:
+        if self.shared:
+            function = self._compiled or self.compiled()
+            if args[-1] is WHOLE:  # the caller wants no threads
+                return function(*args)
+            if max(getattr(a, "size", 0) for a in args) < self.parallel_from:
+                return function(*args, WHOLE)
+            return run_shared(function, args)
         if "parallel" not in self.options:
             return (self._compiled or self.compiled())(*args)
         little = self.parallel_from and max(getattr(a, "size", 0) for a in args) < self.parallel_from
@@ -117,8 +129,9 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     function : callable
         It may use numpy, `prange`, constants of its module, and other kernels.
     **options
-        Options of ``numba.njit``, for instance ``parallel=True``; and ``parallel_from``: the number of entries that its
-        largest argument must have for the parallel form to be used.
+        Options of ``numba.njit``; and ``parallel_from``: the number of entries that its largest argument must have for
+        threads to be used. With ``inline="always"`` it is compiled as a part of the kernels that call it and never on
+        its own, which saves the time of doing so.
 
     Returns
     -------
@@ -138,14 +151,23 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     return Kernel(function, **options)
 
 
+@kernel(inline="always")
+def portion(n, share):
+    """The part of ``range(n)`` that belongs to a share (k, n_shares), for loops of kernels; empty for the share (0, 0)."""
+    return range(n * share[0] // max(share[1], 1), n * min(share[0] + 1, share[1]) // max(share[1], 1))
+
+
 def _timed(dispatcher: Any, name: str) -> Callable[[Any], Any]:
     """The method `compile` of a dispatcher with its time measured and announced."""
     compile_signature = dispatcher.compile
 
     def compile_and_measure(signature: Any) -> Any:
         missed, began = dispatcher.stats.cache_misses.copy(), time.perf_counter()
-        with measured():
-            entry = compile_signature(signature)
+        try:
+            with measured():
+                entry = compile_signature(signature)
+        finally:
+            dispatcher._cache.release()
         if dispatcher.stats.cache_misses != missed:
             announce(name, time.perf_counter() - began)
         return entry

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.jit import kernel, prange
+from ..core.jit import WHOLE, kernel, portion
 from ..pattern import Pattern
 from .analysis import Analysis, analyse
 
@@ -60,15 +60,20 @@ def factorise(pattern: Pattern, weight: np.ndarray, ground: np.ndarray) -> Facto
     values, pivots = np.empty(a.n_nonzeros), np.empty(pattern.n)
     diagonal = np.bincount(pattern.tail, weight, pattern.n) + np.bincount(pattern.head, weight, pattern.n) + ground
     room = np.append(0, np.cumsum(a.room**2))
-    _factorise(
+    fields = (
         a.schedule, a.part, weight, diagonal[a.order], a.front, a.start, a.first, a.after, a.offset,
         a.entry_start, a.entry_at, a.entry_pair, a.taken_start, a.taken_at,
         room, np.empty(room[-1]), np.empty(a.n_updates), values, pivots,
     )  # fmt: skip
+    # First the independent parts, at the same time; then the fronts that depend on several of them.
+    n_parts = len(a.part) - 2
+    _factor_fronts(0, n_parts, *fields)
+    _factor_fronts(n_parts, n_parts + 1, *fields, WHOLE)
     return Factor(a, values, pivots)
 
 
-@kernel  # without fastmath: the order of operations would depend on whether the code is compiled or loaded from disk
+# Without fastmath: the order of operations would depend on whether the code is compiled or loaded from disk.
+@kernel(inline="always")
 def _eliminate(matrix, m, n_columns):
     """Eliminate the first `n_columns` rows of an (m, m) matrix in place, four pivots at a time.
 
@@ -102,69 +107,51 @@ def _eliminate(matrix, m, n_columns):
         k += n_pivots
 
 
-@kernel
+@kernel(parallel_from=2**17)
 def _factor_fronts(
-    todo, weight, diagonal, front, start, first, after, offset, entry_start, entry_at, entry_pair, taken_start, taken_at,
-    matrix, updates, values, pivots,
+    first_part, end_part, schedule, part, weight, diagonal, front, start, first, after, offset, entry_start, entry_at,
+    entry_pair, taken_start, taken_at, room, memory, updates, values, pivots, share=WHOLE,
 ):  # fmt: skip
-    """Fill, eliminate and store the fronts `todo`, in that order. Writes `updates`, `values` and `pivots`.
+    """Fill, eliminate and store the fronts of some parts, in the order of the schedule.
 
-    Assumes the fields of an `Analysis`, `diagonal` in the order of elimination, and that the updates which these fronts
-    take have been written. `matrix` is working memory, large enough for the largest of these fronts.
+    Writes `updates`, `values` and `pivots`. Assumes the fields of an `Analysis`, `diagonal` in the order of elimination,
+    and that the updates which these fronts take from other parts have been written. The working memory of part i is
+    ``memory[room[i]:room[i+1]]``, large enough for the largest of its fronts.
     """
-    for s in todo:
-        begin, n_columns = front[s], front[s + 1] - front[s]
-        m = start[begin + 1] - start[begin] + 1
-        for i in range(m):
-            for j in range(i, m):
-                matrix[np.uint64(i * m + j)] = 0.0
-        for i in range(n_columns):
-            matrix[i * m + i] = diagonal[begin + i]
-        for e in range(entry_start[s], entry_start[s + 1]):
-            matrix[np.uint32(entry_at[e])] -= weight[np.uint32(entry_pair[e])]
-        c = first[s]
-        while c >= 0:
-            at = offset[c]
-            for p in range(taken_start[c], taken_start[c + 1]):
-                row = taken_at[p] * m
-                for q in range(p, taken_start[c + 1]):
-                    matrix[np.uint64(row + taken_at[np.uint64(q)])] += updates[np.uint64(at)]
+    for number in portion(end_part - first_part, share):
+        own = first_part + number
+        matrix = memory[room[own] : room[own + 1]]
+        for s in schedule[part[own] : part[own + 1]]:
+            begin, n_columns = front[s], front[s + 1] - front[s]
+            m = start[begin + 1] - start[begin] + 1
+            for i in range(m):
+                for j in range(i, m):
+                    matrix[np.uint64(i * m + j)] = 0.0
+            for i in range(n_columns):
+                matrix[i * m + i] = diagonal[begin + i]
+            for e in range(entry_start[s], entry_start[s + 1]):
+                matrix[np.uint32(entry_at[e])] -= weight[np.uint32(entry_pair[e])]
+            c = first[s]
+            while c >= 0:
+                at = offset[c]
+                for p in range(taken_start[c], taken_start[c + 1]):
+                    row = taken_at[p] * m
+                    for q in range(p, taken_start[c + 1]):
+                        matrix[np.uint64(row + taken_at[np.uint64(q)])] += updates[np.uint64(at)]
+                        at += 1
+                c = after[c]
+            _eliminate(matrix, m, n_columns)
+            for i in range(n_columns):
+                pivots[begin + i] = matrix[i * m + i]
+                inverse = 1.0 / matrix[i * m + i]
+                at = start[begin + i] - i - 1
+                for j in range(i + 1, m):
+                    values[np.uint64(at + j)] = matrix[np.uint64(i * m + j)] * inverse
+            at = offset[s]
+            for i in range(n_columns, m):
+                for j in range(i, m):
+                    updates[np.uint64(at)] = matrix[np.uint64(i * m + j)]
                     at += 1
-            c = after[c]
-        _eliminate(matrix, m, n_columns)
-        for i in range(n_columns):
-            pivots[begin + i] = matrix[i * m + i]
-            inverse = 1.0 / matrix[i * m + i]
-            at = start[begin + i] - i - 1
-            for j in range(i + 1, m):
-                values[np.uint64(at + j)] = matrix[np.uint64(i * m + j)] * inverse
-        at = offset[s]
-        for i in range(n_columns, m):
-            for j in range(i, m):
-                updates[np.uint64(at)] = matrix[np.uint64(i * m + j)]
-                at += 1
-
-
-@kernel(parallel=True, parallel_from=2**17)
-def _factorise(
-    schedule, part, weight, diagonal, front, start, first, after, offset, entry_start, entry_at, entry_pair, taken_start,
-    taken_at, room, matrix, updates, values, pivots,
-):  # fmt: skip
-    """Factorise all fronts: the independent parts at the same time, then those that depend on several parts.
-
-    Writes `updates`, `values` and `pivots`. Assumes the fields of an `Analysis`, and that part i has the working memory
-    ``matrix[room[i]:room[i+1]]``.
-    """
-    n_parts = len(part) - 2
-    for i in prange(n_parts):
-        _factor_fronts(
-            schedule[part[i] : part[i + 1]], weight, diagonal, front, start, first, after, offset, entry_start, entry_at,
-            entry_pair, taken_start, taken_at, matrix[room[i] : room[i + 1]], updates, values, pivots,
-        )  # fmt: skip
-    _factor_fronts(
-        schedule[part[n_parts] :], weight, diagonal, front, start, first, after, offset, entry_start, entry_at,
-        entry_pair, taken_start, taken_at, matrix[room[n_parts] :], updates, values, pivots,
-    )  # fmt: skip
 
 
 @kernel

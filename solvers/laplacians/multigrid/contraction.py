@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.jit import kernel, prange
+from ..core.jit import WHOLE, kernel, portion
 from .lists import NeighbourLists
 from .vectors import PARALLEL_FROM
 
@@ -37,6 +37,8 @@ def grouped(graph: NeighbourLists) -> tuple[np.ndarray, np.ndarray]:
     group, block = np.empty(graph.n, dtype=np.int32), block_size(graph.n)
     block_start = np.zeros(-(-graph.n // block) + 1, dtype=np.int32)
     _aggregate(graph.start, graph.neighbour, graph.weight, group, block_start, block, _GROUP)
+    np.cumsum(block_start, out=block_start)
+    _number(group, block_start, block)
     return group, block_start
 
 
@@ -54,14 +56,14 @@ def contracted(graph: NeighbourLists, group: np.ndarray, block_start: np.ndarray
     return NeighbourLists(start, neighbour, weight, inverse)
 
 
-@kernel(parallel=True, parallel_from=PARALLEL_FROM)
-def _aggregate(start, neighbour, weight, group, block_start, block, size):
-    """Write into `group` and `block_start` what `grouped` returns; groups have at most `size` nodes.
+@kernel(parallel_from=PARALLEL_FROM)
+def _aggregate(start, neighbour, weight, group, block_start, block, size, share=WHOLE):
+    """Write the group of each node, counted from 0 in every block; block_start[b + 1] is the number of groups of block b.
 
-    Assumes ``block_start`` of one entry more than there are blocks of `block` nodes, its first entry zero.
+    Groups have at most `size` nodes. Assumes ``block_start`` of one entry more than there are blocks of `block` nodes.
     """
     n = len(group)
-    for b in prange(len(block_start) - 1):
+    for b in portion(len(block_start) - 1, share):
         lo, hi = b * block, min(n, (b + 1) * block)
         room = np.empty(hi - lo, dtype=np.int8)
         inside = np.empty(hi - lo, dtype=np.float32)
@@ -111,16 +113,20 @@ def _aggregate(start, neighbour, weight, group, block_start, block, size):
                     inside[j - lo] = 0
             count += 1
         block_start[b + 1] = count
-    for b in range(len(block_start) - 1):
-        block_start[b + 1] += block_start[b]
-    for b in prange(len(block_start) - 1):
+
+
+@kernel(parallel_from=PARALLEL_FROM)
+def _number(group, block_start, block, share=WHOLE):
+    """Number the groups of all blocks one after another. Assumes groups from `_aggregate`, and their counts added up."""
+    n = len(group)
+    for b in portion(len(block_start) - 1, share):
         for i in range(b * block, min(n, (b + 1) * block)):
             if group[i] >= 0:
                 group[i] += block_start[b]
 
 
-@kernel(parallel=True, parallel_from=PARALLEL_FROM)
-def _gather(start, neighbour, weight, group, block_start, columns, values, count, inverse, block):
+@kernel(parallel_from=PARALLEL_FROM)
+def _gather(start, neighbour, weight, group, block_start, columns, values, count, inverse, block, share=WHOLE):
     """Write the sorted neighbour lists of the contracted graph, loosely packed; `_pack` moves them to their place.
 
     The lists of the groups of a block follow each other in `columns` and `values`, from where the lists of its nodes begin
@@ -128,7 +134,7 @@ def _gather(start, neighbour, weight, group, block_start, columns, values, count
     and `inverse` one over the sum of its weights. Assumes groups from `_aggregate`.
     """
     n = len(group)
-    for b in prange(len(block_start) - 1):
+    for b in portion(len(block_start) - 1, share):
         lo, hi, first = b * block, min(n, (b + 1) * block), block_start[b]
         n_own = block_start[b + 1] - first
         head = np.empty(n_own, dtype=np.int32)  # members of a group as a linked list
@@ -166,10 +172,10 @@ def _gather(start, neighbour, weight, group, block_start, columns, values, count
             inverse[first + g] = np.float32(1) / total if total > 0 else np.float32(0)
 
 
-@kernel(parallel=True, parallel_from=PARALLEL_FROM)
-def _pack(fine_start, block_start, columns, values, count, start, neighbour, weight, block):
+@kernel(parallel_from=PARALLEL_FROM)
+def _pack(fine_start, block_start, columns, values, count, start, neighbour, weight, block, share=WHOLE):
     """Write `neighbour` and `weight`: the lists of `_gather`, moved to where `start` says. Assumes its counts."""
-    for b in prange(len(block_start) - 1):
+    for b in portion(len(block_start) - 1, share):
         at = fine_start[b * block]
         for g in range(block_start[b], block_start[b + 1]):
             for k in range(count[g]):

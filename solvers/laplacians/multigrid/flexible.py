@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .grid import GridGraph
 from .hierarchy import Hierarchy
 from .lists import NeighbourLists
 from .vectors import advance, combine, dot
@@ -46,12 +47,14 @@ class Outcome(NamedTuple):
     reached: bool
 
 
-def flexible_cg(graph: NeighbourLists, hierarchy: Hierarchy, r: np.ndarray, x: np.ndarray, goal: Goal) -> Outcome:
+def flexible_cg(
+    graph: NeighbourLists | GridGraph, hierarchy: Hierarchy, r: np.ndarray, x: np.ndarray, goal: Goal
+) -> Outcome:
     """Improve x until r = b − L x is small enough.
 
     Parameters
     ----------
-    graph : NeighbourLists
+    graph : NeighbourLists or GridGraph
         The graph of L.
     hierarchy : Hierarchy
         Made from the same graph.
@@ -71,7 +74,8 @@ def flexible_cg(graph: NeighbourLists, hierarchy: Hierarchy, r: np.ndarray, x: n
     if not hierarchy.levels:
         return _direct_step(graph, hierarchy, r, x, size, goal)
     energy, energy_tol = goal.energy, goal.energy_tol if goal.energy > 0 else None
-    p, q = np.zeros(graph.n), np.empty(graph.n)
+    # A direction may be rounded, since x and r take the same steps along it.
+    p, q = np.zeros(graph.n, dtype=np.float32), np.empty(graph.n)
     rr, rz, alpha = size * size, 1.0, 0.0
     for iteration in range(1, goal.maxiter + 1):
         z = hierarchy.cycle(0, r)
@@ -95,7 +99,7 @@ def flexible_cg(graph: NeighbourLists, hierarchy: Hierarchy, r: np.ndarray, x: n
 
 
 def _direct_step(
-    graph: NeighbourLists, hierarchy: Hierarchy, r: np.ndarray, x: np.ndarray, size: float, goal: Goal
+    graph: NeighbourLists | GridGraph, hierarchy: Hierarchy, r: np.ndarray, x: np.ndarray, size: float, goal: Goal
 ) -> Outcome:
     """Solve with the factor of a graph so small that there are no levels. Writes x and r."""
     change, product = hierarchy.factor.solve(r), np.empty(graph.n)

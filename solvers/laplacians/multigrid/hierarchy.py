@@ -12,19 +12,25 @@ A preconditioner need not be exact, so it is kept in single precision; this halv
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..direct.cholesky import Factor, factorise
 from ..pattern import Pattern
 from ..system import LaplacianSystem
+from . import grid_smoothing, smoothing
 from .contraction import contracted, grouped
+from .grid import GridGraph
+from .grid_contraction import Squares, as_lists, contracted_grid
 from .lists import NeighbourLists
-from .smoothing import correct_and_smooth, smooth_and_restrict
 from .vectors import dot
 
 # Contracting goes on while it removes at least a fifth of the unknowns.
 _WORTHWHILE = 0.8
+# A contracted grid is turned into neighbour lists when it has fewer nodes than this, or when more than this part of them has
+# no cell.
+_SMALLEST_GRID, _MOST_OTHERS = 2**15, 0.2
 # One step of the coarse solver is enough if it leaves at most this fraction of the squared residual.
 _ENOUGH = 0.0625
 
@@ -36,21 +42,29 @@ class Hierarchy:
     Attributes
     ----------
     levels : list of NeighbourLists
-        From fine to coarse. Empty if the graph itself is solved directly.
+        From fine to coarse; the first ones may be on a grid. Empty if the graph itself is solved directly.
     groups : list of (n,) int32
-        For each level the group that each unknown is contracted into; −1 if it has no neighbours.
+        For each level the group that each unknown is contracted into; −1 if it has no neighbours. `Squares` for a grid.
     factor : Factor
         The factorised Laplacian of the coarsest graph, which is not among the levels.
     """
 
-    levels: list[NeighbourLists]
-    groups: list[np.ndarray]
+    levels: list[NeighbourLists | GridGraph]
+    groups: list[np.ndarray | Squares]
     factor: Factor
 
     @classmethod
-    def from_lists(cls, graph: NeighbourLists, coarsest: int) -> Hierarchy:
+    def from_graph(cls, graph: NeighbourLists | GridGraph, coarsest: int) -> Hierarchy:
         """Contract a graph until at most `coarsest` unknowns are left, or until contraction no longer pays."""
-        levels, groups = [], []
+        levels: list[NeighbourLists | GridGraph] = []
+        groups: list[np.ndarray | Squares] = []
+        while isinstance(graph, GridGraph):
+            squares = Squares.from_graph(graph)
+            levels.append(graph)
+            groups.append(squares)
+            graph = contracted_grid(graph, squares)
+            if graph.n < _SMALLEST_GRID or squares.n_others > _MOST_OTHERS * graph.n:
+                graph = as_lists(graph)
         while graph.n > coarsest:
             group, block_start = grouped(graph)
             if block_start[-1] > _WORTHWHILE * graph.n:
@@ -63,7 +77,7 @@ class Hierarchy:
     @property
     def n_entries(self) -> int:
         """Entries of the lists of all levels and of the factor: roughly the number of values that a cycle reads."""
-        return sum(len(graph.neighbour) for graph in self.levels) + self.factor.analysis.n_nonzeros
+        return sum(graph.weight.size for graph in self.levels) + self.factor.analysis.n_nonzeros
 
     def cycle(self, depth: int, r: np.ndarray) -> np.ndarray:
         """An approximate solution of L z = r on a level: smooth, correct from the coarser level, smooth again.
@@ -83,8 +97,9 @@ class Hierarchy:
         graph, group = self.levels[depth], self.groups[depth]
         r = r.astype(np.float32, copy=False)  # one type on all levels: each further one would be compiled too
         n_coarse = self.levels[depth + 1].n if depth + 1 < len(self.levels) else len(self.factor.pivots)
-        z, coarse = smooth_and_restrict(graph, r, group, n_coarse)
-        correct_and_smooth(graph, r, group, self._coarse_solution(depth + 1, coarse), z)
+        sweeps: Any = grid_smoothing if isinstance(graph, GridGraph) else smoothing
+        z, coarse = sweeps.smooth_and_restrict(graph, r, group, n_coarse)
+        sweeps.correct_and_smooth(graph, r, group, self._coarse_solution(depth + 1, coarse), z)
         return z
 
     def _coarse_solution(self, depth: int, r: np.ndarray) -> np.ndarray:
@@ -93,17 +108,17 @@ class Hierarchy:
         if depth == len(self.levels):
             return first
         graph = self.levels[depth]
-        a_first = np.empty_like(first)
+        a_first = np.empty(graph.n)
         rho = graph.apply(first, a_first)
         if not rho > 0:
             return first
         step = dot(first, r) / rho
-        left = r - np.float32(step) * a_first
+        left = (r - step * a_first).astype(np.float32)
         if dot(left, left) <= _ENOUGH * dot(r, r):
             return np.float32(step) * first
         second = self.cycle(depth, left)
-        a_second = np.empty_like(second)
-        overlap = dot(second, a_first)
+        a_second = np.empty(graph.n)
+        overlap = dot(a_first, second)
         curvature = graph.apply(second, a_second) - overlap * overlap / rho
         if not curvature > 0:
             return np.float32(step) * first

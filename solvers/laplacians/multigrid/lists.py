@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.edges import neighbour_lists
-from ..core.jit import kernel, prange
+from ..core.jit import WHOLE, kernel, portion
 from .vectors import N_BLOCKS, PARALLEL_FROM
 
 
@@ -89,19 +89,19 @@ def _invert_sums(start, value, inverse):
         inverse[i] = 1.0 / total if total > 0 else 0.0
 
 
-@kernel(parallel=True, parallel_from=PARALLEL_FROM)
-def _apply(start, neighbour, weight, x, out, part):
+@kernel(parallel_from=PARALLEL_FROM)
+def _apply(start, neighbour, weight, x, out, part, share=WHOLE):
     """Write out = L x, and x·L x of each block into `part`. Assumes neighbours within x, and `out` as long as x.
 
-    Products are made with differences of x, so that constants vanish exactly.
+    Products are made with differences of x, so that constants vanish exactly, and in double precision.
     """
     n, n_blocks = len(x), len(part)
-    for b in prange(n_blocks):
+    for b in portion(n_blocks, share):
         s = 0.0
         for i in range(b * n // n_blocks, (b + 1) * n // n_blocks):
-            total = 0.0
+            total, at = 0.0, np.float64(x[i])
             for k in range(start[i], start[i + 1]):
-                total += weight[k] * (x[i] - x[neighbour[k]])
+                total += weight[k] * (at - x[neighbour[k]])
             out[i] = total
             s += total * x[i]
         part[b] = s

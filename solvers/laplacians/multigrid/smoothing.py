@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.jit import kernel, prange
+from ..core.jit import WHOLE, kernel, portion
 from .contraction import block_size
 from .lists import NeighbourLists
 from .vectors import PARALLEL_FROM
@@ -34,7 +34,8 @@ def smooth_and_restrict(
         r − L z added up over the groups.
     """
     z, coarse = np.empty(graph.n, dtype=np.float32), np.zeros(n_groups, dtype=np.float32)
-    _smooth_and_restrict(*graph.fields, r, group, z, coarse, block_size(graph.n))
+    _smooth(*graph.fields, r, z, block_size(graph.n))
+    _restrict(graph.start, graph.neighbour, graph.weight, group, z, coarse, block_size(graph.n))
     return z, coarse
 
 
@@ -42,20 +43,16 @@ def correct_and_smooth(
     graph: NeighbourLists, r: np.ndarray, group: np.ndarray, correction: np.ndarray, z: np.ndarray
 ) -> None:
     """Add to z, in place, the correction of each group, and then make one backward Gauss-Seidel sweep for L z = r."""
-    _correct_and_smooth(*graph.fields, r, group, correction, z, block_size(graph.n))
+    old = np.empty_like(z)
+    _correct(group, correction, z, old)
+    _smooth_back(*graph.fields, r, old, z, block_size(graph.n))
 
 
-@kernel(parallel=True, parallel_from=PARALLEL_FROM)
-def _smooth_and_restrict(start, neighbour, weight, inverse, r, group, z, coarse, block):
-    """Write z by one Gauss-Seidel sweep from zero, and add its residual r − L z to `coarse`, which is zero on entry.
-
-    After the sweep the equation of a row holds except for the neighbours whose z was not known yet when the row was
-    processed: those that come after it, and those in earlier blocks. Assumes sorted lists, groups that do not straddle
-    blocks, and blocks of `block` rows.
-    """
+@kernel(parallel_from=PARALLEL_FROM)
+def _smooth(start, neighbour, weight, inverse, r, z, block, share=WHOLE):
+    """Write z by one Gauss-Seidel sweep from zero in each block of `block` rows. Assumes sorted lists."""
     n = len(z)
-    n_blocks = (n + block - 1) // block
-    for b in prange(n_blocks):
+    for b in portion((n + block - 1) // block, share):
         lo, hi = b * block, min(n, (b + 1) * block)
         for i in range(lo, hi):
             total = r[i]
@@ -65,7 +62,17 @@ def _smooth_and_restrict(start, neighbour, weight, inverse, r, group, z, coarse,
                     total += weight[k] * z[neighbour[k]]
                 k += 1
             z[i] = total * inverse[i]
-    for b in prange(n_blocks):
+
+
+@kernel(parallel_from=PARALLEL_FROM)
+def _restrict(start, neighbour, weight, group, z, coarse, block, share=WHOLE):
+    """Add the residual r − L z of the sweep of `_smooth` to `coarse`, which is zero on entry.
+
+    After the sweep the equation of a row holds except for the neighbours whose z was not known yet when the row was
+    processed: those that come after it, and those in earlier blocks. Assumes groups that do not straddle blocks.
+    """
+    n = len(z)
+    for b in portion((n + block - 1) // block, share):
         lo, hi = b * block, min(n, (b + 1) * block)
         for i in range(lo, hi):
             if group[i] >= 0:
@@ -81,20 +88,19 @@ def _smooth_and_restrict(start, neighbour, weight, inverse, r, group, z, coarse,
                 coarse[group[i]] += left
 
 
-@kernel(parallel=True, parallel_from=PARALLEL_FROM)
-def _correct_and_smooth(start, neighbour, weight, inverse, r, group, correction, z, block):
-    """Write z: add the coarse correction, then make one backward Gauss-Seidel sweep.
+@kernel(parallel_from=PARALLEL_FROM)
+def _correct(group, correction, z, old, share=WHOLE):
+    """Add the coarse correction to z, and write a copy to `old`. Assumes groups within `correction`, or −1."""
+    for i in portion(len(z), share):
+        old[i] = z[i] + correction[group[i]] if group[i] >= 0 else z[i]
+        z[i] = old[i]
 
-    Values of other blocks enter as they were before the sweep. Assumes groups within `correction`, or −1.
-    """
+
+@kernel(parallel_from=PARALLEL_FROM)
+def _smooth_back(start, neighbour, weight, inverse, r, old, z, block, share=WHOLE):
+    """Write z by one backward Gauss-Seidel sweep from `old`, which it holds on entry; blocks see `old` of each other."""
     n = len(z)
-    old = np.empty(n, dtype=np.float32)
-    n_blocks = (n + block - 1) // block
-    for b in prange(n_blocks):
-        for i in range(b * block, min(n, (b + 1) * block)):
-            old[i] = z[i] + correction[group[i]] if group[i] >= 0 else z[i]
-            z[i] = old[i]
-    for b in prange(n_blocks):
+    for b in portion((n + block - 1) // block, share):
         lo, hi = b * block, min(n, (b + 1) * block)
         for i in range(hi - 1, lo - 1, -1):
             total = r[i]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.jit import kernel, prange
+from ..core.jit import WHOLE, kernel, portion
 
 # Kernels use threads from this number of entries on. To wake a sleeping thread takes a quarter of a millisecond on a busy
 # machine, in which this many entries can be processed twice; and the coarser levels are visited often.
@@ -32,29 +32,29 @@ def advance(x: np.ndarray, r: np.ndarray, p: np.ndarray, q: np.ndarray, alpha: f
     return float(part.sum())
 
 
-@kernel(parallel=True, parallel_from=PARALLEL_FROM)
-def _dot(x, y, part):
+@kernel(parallel_from=PARALLEL_FROM)
+def _dot(x, y, part, share=WHOLE):
     """Write the scalar product of each block into `part`. Assumes x and y of one length."""
     n, n_blocks = len(x), len(part)
-    for b in prange(n_blocks):
+    for b in portion(n_blocks, share):
         s = 0.0
         for i in range(b * n // n_blocks, (b + 1) * n // n_blocks):
             s += x[i] * y[i]
         part[b] = s
 
 
-@kernel(parallel=True, parallel_from=PARALLEL_FROM)
-def _combine(p, z, beta):
+@kernel(parallel_from=PARALLEL_FROM)
+def _combine(p, z, beta, share=WHOLE):
     """Write p = z + beta·p. Assumes p and z of one length."""
-    for i in prange(len(p)):
+    for i in portion(len(p), share):
         p[i] = z[i] + beta * p[i]
 
 
-@kernel(parallel=True, parallel_from=PARALLEL_FROM)
-def _advance(x, r, p, q, alpha, part):
+@kernel(parallel_from=PARALLEL_FROM)
+def _advance(x, r, p, q, alpha, part, share=WHOLE):
     """Write x += alpha·p, r −= alpha·q, and r·r of each block into `part`. Assumes four vectors of one length."""
     n, n_blocks = len(x), len(part)
-    for b in prange(n_blocks):
+    for b in portion(n_blocks, share):
         s = 0.0
         for i in range(b * n // n_blocks, (b + 1) * n // n_blocks):
             x[i] += alpha * p[i]

@@ -1,0 +1,75 @@
+"""A second process that compiles kernels on another core while this one compiles those that it needs first.
+
+Numba compiles one kernel at a time in a process. On a first run the program therefore names a module whose function `main`
+uses the kernels of the later stages on small inputs. When the first kernel has to be compiled, a process starts that runs
+it; what it compiles is found in the cache, and a kernel that it is just compiling is waited for. It ends with this process.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import logging
+import os
+import subprocess
+import sys
+import threading
+
+from .sharing import n_threads
+
+_LOG = logging.getLogger(__name__)
+_MARK = "LAPLACIANS_COMPANION"  # set in the environment of the second process; the value "off" switches this off
+
+_module: str | None = None
+_process: subprocess.Popen[bytes] | None = None
+_CODE = """
+import importlib, os, sys, threading
+sys.path[:] = {path!r}
+threading.Thread(target=lambda: (sys.stdin.buffer.read(), os._exit(0)), daemon=True).start()
+importlib.import_module({module!r}).main()
+"""
+
+
+def use(module: str) -> None:
+    """Name the module whose function `main` a second process shall run once a kernel has to be compiled.
+
+    Parameters
+    ----------
+    module : str
+        Its full name. The first one counts.
+    """
+    global _module
+    _module = _module or module
+
+
+def start() -> None:
+    """Start the second process, once; does nothing if no module was named or only one thread may be used."""
+    global _process
+    if _module is None or _process is not None or _MARK in os.environ or not sys.executable or n_threads() < 2:
+        return
+    import numba
+
+    threads = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    environment = {**os.environ, **threads, _MARK: "1", "NUMBA_CACHE_DIR": numba.config.CACHE_DIR}
+    code = _CODE.format(path=sys.path, module=_module)
+    try:
+        _process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+    except OSError as error:  # a system that allows no further process; this one compiles everything then
+        _LOG.debug("no second process to compile kernels: %s", error)
+        os.environ[_MARK] = "off"
+        return
+    threading.Thread(target=_process.wait, name="compile companion", daemon=True).start()
+    atexit.register(_stop, _process)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End the second process."""
+    with contextlib.suppress(OSError):
+        process.kill()
+    process.wait()

@@ -1,0 +1,223 @@
+"""Contraction of a graph on a grid: the cells of every square of 2×2 that are joined to each other become one node.
+
+The largest group of a square becomes a cell of the contracted grid. At borders between components a square has other groups
+too; these become nodes without a cell, and stay as they are in further contractions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..core.edges import group_edges
+from ..core.jit import kernel, prange
+from .grid import PARALLEL_FROM, GridGraph, LooseEdges
+from .lists import NeighbourLists
+
+
+@dataclass(frozen=True, eq=False)
+class Squares:
+    """The group of each node, which is a node of the contracted graph.
+
+    Attributes
+    ----------
+    shape : height, width
+        Of the contracted grid, its frame included.
+    n_others : int
+        Number of nodes of the contracted graph that have no cell.
+    first : (n_rows, n_columns) int32
+        For each square of 2×2 cells with several groups, the node that its second group becomes; −1 for all others.
+    part : (height, width) uint8
+        Number of the group of each cell within its square, 0 … 3; 0 becomes the cell of the contracted grid. Cells
+        without edges have 0, which is harmless: nothing comes from them.
+    tail, head : (n_loose,) int32
+        Groups at the ends of the loose edges.
+    """
+
+    shape: tuple[int, int]
+    n_others: int
+    first: np.ndarray
+    part: np.ndarray
+    tail: np.ndarray
+    head: np.ndarray
+
+    @classmethod
+    def from_graph(cls, graph: GridGraph) -> Squares:
+        """Divide the squares of a graph into groups. The cells of a group are connected inside their square."""
+        height, width = graph.weight.shape[1:]
+        count = np.zeros((height // 2 - 1, width // 2 - 1), dtype=np.uint8)
+        part = np.zeros((height, width), dtype=np.uint8)
+        _divide(graph.weight, graph.on_grid(graph.inverse), count, part)
+        shape = tuple(n + n % 2 + 2 for n in count.shape)
+        others = np.maximum(count, 1) - 1
+        n_cells, ends = shape[0] * shape[1], np.cumsum(others, dtype=np.int32).reshape(others.shape)
+        first, n_new = np.where(others > 0, ends - others + np.int32(n_cells), np.int32(-1)), int(ends[-1, -1])
+        to_tail, to_head = (_groups_of(node, part, first, shape, n_cells + n_new) for node in graph.loose[:2])
+        return cls(shape, n_new + graph.n - graph.n_cells, first, part, to_tail, to_head)
+
+    @property
+    def n_groups(self) -> int:
+        return self.shape[0] * self.shape[1] + self.n_others
+
+    def on_grid(self, values: np.ndarray) -> np.ndarray:
+        """The values of the groups that become cells, as an image: a view of the first part of a vector."""
+        return values[: self.shape[0] * self.shape[1]].reshape(self.shape)
+
+
+def _groups_of(node: np.ndarray, part: np.ndarray, first: np.ndarray, shape: tuple[int, int], kept: int) -> np.ndarray:
+    """Groups of nodes; those without a cell stay as they are, and are numbered from `kept` on."""
+    v, u = np.divmod(np.where(node < part.size, node, part.shape[1] + 1), part.shape[1])
+    row, column, own = (v - 1) // 2, (u - 1) // 2, part[v, u]
+    cell = np.where(own == 0, (row + 1) * shape[1] + column + 1, first[row, column] + own - 1)
+    return np.where(node < part.size, cell, node - part.size + kept).astype(np.int32)
+
+
+def contracted_grid(graph: GridGraph, squares: Squares) -> GridGraph:
+    """The graph whose nodes are the groups; weights between two groups are added up, or are parallel if loose."""
+    weight = np.zeros((4, *squares.shape), dtype=np.float32)
+    fields = graph.weight, squares.first, squares.part
+    _add_up(*fields, weight)
+    start, none = np.zeros(len(squares.first) + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
+    _list_loose(*fields, squares.shape[1], start, none, none, np.zeros(0, dtype=np.float32))
+    np.cumsum(start, out=start)
+    tail, head = np.empty(start[-1], dtype=np.int32), np.empty(start[-1], dtype=np.int32)
+    value = np.empty(start[-1], dtype=np.float32)
+    if len(value):
+        _list_loose(*fields, squares.shape[1], start, tail, head, value)
+    pairs = (tail, squares.tail), (head, squares.head), (value, graph.loose.weight)
+    return GridGraph.from_weights(weight, squares.n_others, LooseEdges(*map(np.concatenate, pairs)))
+
+
+def as_lists(graph: GridGraph) -> NeighbourLists:
+    """The same graph as neighbour lists; its nodes keep their numbers."""
+    width, flat = graph.weight.shape[2], graph.weight.reshape(4, -1)
+    held = [np.flatnonzero(w).astype(np.int32) for w in flat]
+    tail = np.concatenate([*held, np.minimum(*graph.loose[:2])])
+    steps = 1, width - 1, width, width + 1
+    head = np.concatenate([*(c + np.int32(s) for c, s in zip(held, steps)), np.maximum(*graph.loose[:2])])
+    weight = np.concatenate([*(w[c] for w, c in zip(flat, held)), graph.loose.weight])
+    order = group_edges(graph.n, tail, head)
+    tail, head, weight = tail[order], head[order], weight[order]
+    first = np.flatnonzero(np.append(True, (tail[1:] != tail[:-1]) | (head[1:] != head[:-1]))[: len(tail)])
+    total = np.add.reduceat(weight, first) if len(first) else weight
+    return NeighbourLists.from_edges(graph.n, tail[first], head[first], total)
+
+
+@kernel(parallel=True, parallel_from=PARALLEL_FROM)
+def _divide(weight, inverse, count, part):
+    """Write the number of groups in each square, and for each cell which one it is in. Assumes zeros in both arrays."""
+    for row in prange(count.shape[0]):
+        v = 2 * row + 1
+        label, size, number = np.empty(4, dtype=np.int64), np.empty(4, dtype=np.int64), np.empty(4, dtype=np.uint8)
+        for k in range(count.shape[1]):
+            u = 2 * k + 1
+            if weight[0, v, u] > 0 and weight[0, v + 1, u] > 0 and weight[2, v, u] > 0:
+                count[row, k] = 1
+                continue
+            for i in range(4):
+                label[i] = i
+                size[i] = 0
+            for _ in range(3):  # the longest way between two of four cells has three edges
+                for i in range(3):
+                    for j in range(i + 1, 4):
+                        if i == 0:
+                            joined = weight[(0, 0, 2, 3)[j], v, u] > 0
+                        elif i == 1:
+                            joined = weight[(0, 0, 1, 2)[j], v, u + 1] > 0
+                        else:
+                            joined = weight[0, v + 1, u] > 0
+                        if joined:
+                            label[i] = label[j] = min(label[i], label[j])
+            n, largest = 0, 0
+            for i in range(4):
+                if inverse[v + i // 2, u + i % 2] > 0:
+                    if size[label[i]] == 0:
+                        number[i] = n
+                        n += 1
+                    size[label[i]] += 1
+                    if size[label[i]] >= size[largest]:
+                        largest = label[i]
+            for i in range(4):
+                if inverse[v + i // 2, u + i % 2] > 0:
+                    own = number[label[i]]
+                    if label[i] == largest:
+                        own = 0
+                    elif own == 0:
+                        own = number[largest]
+                    part[v + i // 2, u + i % 2] = own
+            count[row, k] = n
+
+
+@kernel
+def _between(weight, part, k, v, u, y, x):
+    """The weight of edge k of cell (v, u), whose other end is (y, x), if both cells are in the first group of a square."""
+    return weight[k, v, u] if part[v, u] == 0 and part[y, x] == 0 else np.float32(0)
+
+
+@kernel(parallel=True, parallel_from=PARALLEL_FROM)
+def _add_up(weight, first, part, out):
+    """Write the weights of the contracted grid, which is zero on entry."""
+    n_rows, n_columns = first.shape
+    for row in prange(n_rows):
+        v = 2 * row + 1
+        for k in range(n_columns):
+            u = 2 * k + 1
+            at = row + 1, k + 1
+            if k + 1 < n_columns:
+                out[0][at] = (
+                    _between(weight, part, 0, v, u + 1, v, u + 2)
+                    + _between(weight, part, 3, v, u + 1, v + 1, u + 2)
+                    + _between(weight, part, 0, v + 1, u + 1, v + 1, u + 2)
+                    + _between(weight, part, 1, v, u + 2, v + 1, u + 1)
+                )
+            if row + 1 < n_rows:
+                out[1][at] = _between(weight, part, 1, v + 1, u, v + 2, u - 1)
+                out[2][at] = (
+                    _between(weight, part, 2, v + 1, u, v + 2, u)
+                    + _between(weight, part, 3, v + 1, u, v + 2, u + 1)
+                    + _between(weight, part, 1, v + 1, u + 1, v + 2, u)
+                    + _between(weight, part, 2, v + 1, u + 1, v + 2, u + 1)
+                )
+                out[3][at] = _between(weight, part, 3, v + 1, u + 1, v + 2, u + 2)
+
+
+@kernel(parallel=True, parallel_from=PARALLEL_FROM)
+def _list_loose(weight, first, part, width, start, tail, head, value):
+    """Write the edges between groups of which one has no cell; with an empty `value` count those of each row of squares.
+
+    `width` is that of the contracted grid. The edges of row i begin at start[i]; their number is written to start[i + 1].
+    """
+    n_rows, n_columns = first.shape
+    for row in prange(n_rows):
+        e = start[row] if len(value) > 0 else 0
+        for k in range(n_columns):
+            whole = (
+                first[row, k] < 0
+                and (k == 0 or first[row, k - 1] < 0)
+                and (k + 1 == n_columns or first[row, k + 1] < 0)
+            )
+            if row + 1 < n_rows:
+                for j in range(max(k - 1, 0), min(k + 2, n_columns)):
+                    whole = whole and first[row + 1, j] < 0
+            if whole:
+                continue
+            for i in range(16):
+                v, u = 2 * row + 1 + i // 8, 2 * k + 1 + i // 4 % 2
+                w = weight[i % 4, v, u]
+                if not w > 0:
+                    continue
+                y, x = (v, u + 1) if i % 4 == 0 else (v + 1, u + i % 4 - 2)
+                own, other = part[v, u], part[y, x]
+                other_row, other_k = (y - 1) // 2, (x - 1) // 2
+                if (own == 0 and other == 0) or (other_row == row and other_k == k and own == other):
+                    continue
+                if len(value) > 0:
+                    tail[e] = (row + 1) * width + k + 1 if own == 0 else first[row, k] + own - 1
+                    head[e] = (
+                        (other_row + 1) * width + other_k + 1 if other == 0 else first[other_row, other_k] + other - 1
+                    )
+                    value[e] = w
+                e += 1
+        if len(value) == 0:
+            start[row + 1] = e

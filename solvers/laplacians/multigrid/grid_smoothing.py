@@ -1,0 +1,192 @@
+"""Smoothing sweeps over a graph on a grid, fused with what a multigrid cycle does before and after them.
+
+A sweep goes from row to row and uses the new values of the row before it, as Gauss and Seidel do. Within a row and along
+loose edges it uses the old values, as Jacobi does, so that all cells of a row can be computed at the same time. Rows are
+processed in fixed blocks, and a sweep sees the other blocks as they were before it, so the number of threads does not change
+the result.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..core.jit import kernel, prange
+from .grid import DAMPING, PARALLEL_FROM, GridGraph
+from .grid_contraction import Squares
+
+
+def smooth_and_restrict(
+    graph: GridGraph, r: np.ndarray, group: Squares, n_groups: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """One sweep from top to bottom for L z = r from zero, and the sums of its residual over groups.
+
+    Parameters
+    ----------
+    graph : GridGraph
+    r : (n,) float32
+    group : Squares
+    n_groups : int
+
+    Returns
+    -------
+    z : (n,) float32
+    coarse : (n_groups,) float32
+        r − L z added up over the groups.
+    """
+    z, coarse, rows, m = np.zeros_like(r), np.zeros(n_groups, dtype=np.float32), graph.blocks, graph.n_cells
+    into = group.first, group.part, group.on_grid(coarse), coarse
+    image = graph.on_grid(z)
+    _smooth_and_restrict(graph.weight, graph.on_grid(graph.inverse), graph.on_grid(r), *into, image, rows)
+    _restrict_borders(graph.weight, *into, image, rows)
+    z[m:] = r[m:] * graph.inverse[m:]
+    if len(group.tail):
+        _restrict_loose(*graph.loose, group.tail, group.head, z, coarse)
+    return z, coarse
+
+
+def correct_and_smooth(graph: GridGraph, r: np.ndarray, group: Squares, correction: np.ndarray, z: np.ndarray) -> None:
+    """Add to z, in place, the correction of each group, and then make one sweep from bottom to top for L z = r."""
+    rows, image, m = graph.blocks, graph.on_grid(z), graph.n_cells
+    if len(group.tail):
+        r = r.copy()
+        _add_loose(*graph.loose, group.tail, group.head, z, correction, r)
+    z[m:] = r[m:] * graph.inverse[m:]
+    border = np.zeros((2, len(rows) + 1, image.shape[1]), dtype=np.float32)
+    out_of = group.first, group.part, group.on_grid(correction), correction
+    _correct_borders(*out_of, image, rows, border)
+    _correct_and_smooth(graph.weight, graph.on_grid(graph.inverse), graph.on_grid(r), *out_of, image, rows, border)
+
+
+@kernel
+def _restrict_row(weight, z, v, first, part, cells, coarse, before, left):
+    """Add the residual of row v after a sweep from zero to `coarse`. `before` says whether row v − 1 came after it.
+
+    The equation of a cell holds except for the neighbours whose z was not known when it was computed, and for the damping.
+    """
+    width = z.shape[1]
+    right, left_down, down, right_down = weight[0, v], weight[1, v], weight[2, v], weight[3, v]
+    above, here, below = z[v - 1], z[v], z[v + 1]
+    for u in range(1, width - 1):
+        left[u] = right[u] * (here[u + 1] + DAMPING * here[u]) + right[u - 1] * (here[u - 1] + DAMPING * here[u])
+    for u in range(1, width - 1):
+        left[u] += left_down[u] * below[u - 1] + down[u] * below[u] + right_down[u] * below[u + 1]
+    if before:
+        left_up, up, right_up = weight[3, v - 1], weight[2, v - 1], weight[1, v - 1]
+        for u in range(1, width - 1):
+            left[u] += left_up[u - 1] * above[u - 1] + up[u] * above[u] + right_up[u + 1] * above[u + 1]
+    row = (v - 1) // 2
+    number, place, sums = first[row], part[v], cells[row + 1]
+    for k in range(len(number)):
+        u = 2 * k + 1
+        if number[k] < 0:
+            sums[k + 1] += left[u] + left[u + 1]
+        else:
+            for i in range(u, u + 2):
+                if place[i] == 0:
+                    sums[k + 1] += left[i]
+                else:
+                    coarse[number[k] + place[i] - 1] += left[i]
+
+
+@kernel(parallel=True, parallel_from=PARALLEL_FROM)
+def _smooth_and_restrict(weight, inverse, r, first, part, cells, coarse, z, rows):
+    """Write z by one sweep from zero, and add its residual r − L z to `coarse`, which is zero on entry.
+
+    The residual of the first and last row of a block depends on other blocks; `_restrict_borders` adds it afterwards.
+    `cells` is the view of `coarse` as an image. Loose edges are not part of this.
+    """
+    width = z.shape[1]
+    for b in prange(len(rows) - 1):
+        left = np.zeros(width, dtype=np.float32)
+        for v in range(rows[b], rows[b + 1]):
+            here, wanted, factor = z[v], r[v], inverse[v]
+            if v == rows[b]:
+                for u in range(1, width - 1):
+                    here[u] = wanted[u] * factor[u]
+                continue
+            left_up, up, right_up, above = weight[3, v - 1], weight[2, v - 1], weight[1, v - 1], z[v - 1]
+            for u in range(1, width - 1):
+                left[u] = left_up[u - 1] * above[u - 1] + up[u] * above[u] + right_up[u + 1] * above[u + 1]
+            for u in range(1, width - 1):
+                here[u] = (wanted[u] + left[u]) * factor[u]
+            if v > rows[b] + 1:
+                _restrict_row(weight, z, v - 1, first, part, cells, coarse, False, left)
+
+
+@kernel(parallel=True, parallel_from=PARALLEL_FROM)
+def _restrict_borders(weight, first, part, cells, coarse, z, rows):
+    """Add the residual of the first and last row of each block to `coarse`."""
+    for b in prange(len(rows) - 1):
+        left = np.zeros(z.shape[1], dtype=np.float32)
+        _restrict_row(weight, z, rows[b], first, part, cells, coarse, b > 0, left)
+        if rows[b + 1] > rows[b] + 1:
+            _restrict_row(weight, z, rows[b + 1] - 1, first, part, cells, coarse, False, left)
+
+
+@kernel
+def _restrict_loose(tail, head, weight, to_tail, to_head, z, coarse):
+    """Add the residual that loose edges leave after a sweep from zero to the groups of their ends."""
+    for e in range(len(tail)):
+        at_tail, at_head = z[tail[e]], z[head[e]]
+        coarse[to_tail[e]] += weight[e] * (at_head + DAMPING * at_tail)
+        coarse[to_head[e]] += weight[e] * (at_tail + DAMPING * at_head)
+
+
+@kernel
+def _add_loose(tail, head, weight, to_tail, to_head, z, correction, r):
+    """Add to r what the loose edges bring into a sweep from z with its correction."""
+    for e in range(len(tail)):
+        at_tail, at_head = z[tail[e]] + correction[to_tail[e]], z[head[e]] + correction[to_head[e]]
+        r[tail[e]] += weight[e] * (at_head + DAMPING * at_tail)
+        r[head[e]] += weight[e] * (at_tail + DAMPING * at_head)
+
+
+@kernel
+def _correct_row(z, v, first, part, cells, correction, out):
+    """Write row v of z plus the correction of the group of each cell to `out`."""
+    row = (v - 1) // 2
+    here, number, place, change = z[v], first[row], part[v], cells[row + 1]
+    for k in range(len(number)):
+        u = 2 * k + 1
+        if number[k] < 0:
+            out[u] = here[u] + change[k + 1]
+            out[u + 1] = here[u + 1] + change[k + 1]
+        else:
+            for i in range(u, u + 2):
+                out[i] = here[i] + (change[k + 1] if place[i] == 0 else correction[number[k] + place[i] - 1])
+
+
+@kernel(parallel=True, parallel_from=PARALLEL_FROM)
+def _correct_borders(first, part, cells, correction, z, rows, border):
+    """Write the corrected first and last row of each block b to border[:, b + 1]."""
+    for b in prange(len(rows) - 1):
+        _correct_row(z, rows[b], first, part, cells, correction, border[0, b + 1])
+        _correct_row(z, rows[b + 1] - 1, first, part, cells, correction, border[1, b + 1])
+
+
+@kernel(parallel=True, parallel_from=PARALLEL_FROM)
+def _correct_and_smooth(weight, inverse, r, first, part, cells, correction, z, rows, border):
+    """Write z: add the coarse correction, then make one sweep from bottom to top, with `border` for the other blocks."""
+    width = z.shape[1]
+    for b in prange(len(rows) - 1):
+        total = np.zeros(width, dtype=np.float32)
+        top, bottom = rows[b], rows[b + 1] - 1
+        _correct_row(z, bottom, first, part, cells, correction, z[bottom])
+        for v in range(bottom, top - 1, -1):
+            if v > top:
+                _correct_row(z, v - 1, first, part, cells, correction, z[v - 1])
+            right, left_down, down, right_down = weight[0, v], weight[1, v], weight[2, v], weight[3, v]
+            left_up, up, right_up = weight[3, v - 1], weight[2, v - 1], weight[1, v - 1]
+            above = z[v - 1] if v > top else border[1, b]
+            below = z[v + 1] if v < bottom else border[0, b + 2]
+            here, wanted, factor = z[v], r[v], inverse[v]
+            for u in range(1, width - 1):
+                total[u] = right[u] * (here[u + 1] + DAMPING * here[u]) + right[u - 1] * (
+                    here[u - 1] + DAMPING * here[u]
+                )
+            for u in range(1, width - 1):
+                total[u] += left_up[u - 1] * above[u - 1] + up[u] * above[u] + right_up[u + 1] * above[u + 1]
+            for u in range(1, width - 1):
+                total[u] += left_down[u] * below[u - 1] + down[u] * below[u] + right_down[u] * below[u + 1]
+            for u in range(1, width - 1):
+                here[u] = (wanted[u] + total[u]) * factor[u]
