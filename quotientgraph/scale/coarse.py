@@ -152,11 +152,11 @@ class CoarseSystem:
         # The factorisation adds up the diagonal from the weights; the difference to the true one is rounding.
         return cls(keys, factorise(system, ground))
 
-    def solve(self, keys: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """(n,) the solution for a right-hand side given by keys, which may repeat."""
+    def gathered(self, keys: np.ndarray, values: np.ndarray) -> np.ndarray:
+        """(n,) values added up by their keys, which may repeat; keys without an equation are passed over."""
         at = np.searchsorted(self.keys, keys)
         known = self.keys[np.minimum(at, len(self.keys) - 1)] == keys
-        return self.factor.solve(np.bincount(at[known], values[known], len(self.keys)))
+        return np.bincount(at[known], values[known], len(self.keys)).astype(np.float64)
 
 
 def summed(row: np.ndarray, column: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

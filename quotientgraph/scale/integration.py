@@ -160,7 +160,7 @@ def integrate(
         n_components=found.n,
         n_pieces=int(piece.max()) + 1,
         n_edges=len(scales.borders.number),
-        rounds=run.rounds,
+        rounds=run.changes,
         converged=converged,
         warnings=run.warnings,
         seconds={**run.seconds, "total": time.perf_counter() - began},
