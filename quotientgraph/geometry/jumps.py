@@ -62,11 +62,16 @@ def crease_jump(normal_map: NormalMap, tail: np.ndarray, head: np.ndarray, posit
     (n,) float64
         At 0 the plane of the head alone reaches the tail, at 1 that of the tail reaches the head; 0.5 is `planar`.
     """
-    out = np.empty(len(tail))
-    camera = normal_map.camera
+    return _crease_jumps(normal_map, tail, head, position)[0]
+
+
+def _crease_jumps(normal_map: NormalMap, tail: np.ndarray, head: np.ndarray, *positions: float) -> np.ndarray:
+    """(n_positions, n) jumps of edges for creases at several positions, in one pass over the edges."""
+    out, camera = np.empty((len(positions), len(tail))), normal_map.camera
     x, y = camera.slopes(normal_map.shape)
     limit = _STEEPEST / float(np.min(normal_map.focal))
-    _planar(normal_map.normals, normal_map.position, x, y, tail, head, camera.central, position, limit, out)
+    at = np.array(positions)
+    _planar(normal_map.normals, normal_map.position, x, y, tail, head, camera.central, at, limit, out)
     return out
 
 
@@ -78,8 +83,8 @@ def interval(normal_map: NormalMap, tail: np.ndarray, head: np.ndarray) -> np.nd
     (2, n) float64
         Least and largest jump. The planar jump lies between them.
     """
-    jumps = [crease_jump(normal_map, tail, head, position) for position in (0.0, 0.5, 1.0)]
-    return np.stack([np.minimum.reduce(jumps), np.maximum.reduce(jumps)])
+    jumps = _crease_jumps(normal_map, tail, head, 0.0, 0.5, 1.0)
+    return np.stack([jumps.min(axis=0), jumps.max(axis=0)])
 
 
 def bini(normal_map: NormalMap, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
@@ -119,25 +124,30 @@ class PlanarJumps:
 
 
 @kernel(parallel_from=2**19)
-def _planar(normals, position, x, y, tail, head, central, at, limit, out, share=WHOLE):
-    """Write the jump of each edge, or 0 beyond ±limit. Assumes valid pixel numbers and positions inside x and y."""
+def _planar(normals, position, x, y, tail, head, central, places, limit, out, share=WHOLE):
+    """Write the jump of each edge for a crease at each of the places, or 0 beyond ±limit, to `out` (n_places, n_edges).
+
+    Assumes valid pixel numbers and positions inside x and y.
+    """
     width = x.shape[1]
-    for e in portion(len(out), share):
+    for e in portion(out.shape[1], share):
         a, b = tail[e], head[e]
         va, ua = position[a] // width, position[a] % width
         vb, ub = position[b] // width, position[b] % width
         ax, ay, az = normals[a, 0], normals[a, 1], normals[a, 2]
         bx, by, bz = normals[b, 0], normals[b, 1], normals[b, 2]
-        if central:
-            mx = (1.0 - at) * x[va, ua] + at * x[vb, ub]
-            my = (1.0 - at) * y[va, ua] + at * y[vb, ub]
-            above = (ax * mx + ay * my + az) * (bx * x[vb, ub] + by * y[vb, ub] + bz)
-            below = (ax * x[va, ua] + ay * y[va, ua] + az) * (bx * mx + by * my + bz)
-            jump = np.log(above / below) if above > 0.0 and below > 0.0 else np.inf
-        else:
-            du, dv = ua - ub, va - vb
-            jump = -at * (ax * du + ay * dv) / az - (1.0 - at) * (bx * du + by * dv) / bz
-        out[e] = jump if -limit < jump < limit else 0.0
+        for k in range(len(places)):
+            at = places[k]
+            if central:
+                mx = (1.0 - at) * x[va, ua] + at * x[vb, ub]
+                my = (1.0 - at) * y[va, ua] + at * y[vb, ub]
+                above = (ax * mx + ay * my + az) * (bx * x[vb, ub] + by * y[vb, ub] + bz)
+                below = (ax * x[va, ua] + ay * y[va, ua] + az) * (bx * mx + by * my + bz)
+                jump = np.log(above / below) if above > 0.0 and below > 0.0 else np.inf
+            else:
+                du, dv = ua - ub, va - vb
+                jump = -at * (ax * du + ay * dv) / az - (1.0 - at) * (bx * du + by * dv) / bz
+            out[k, e] = jump if -limit < jump < limit else 0.0
 
 
 @kernel(parallel_from=2**19, error_model="numpy")
