@@ -16,7 +16,7 @@ import numpy as np
 import laplacians
 from laplacians import GridGraph, LaplacianSystem, Multigrid, NeighbourLists, solve_checked
 from laplacians.core.arrays import centred
-from laplacians.core.jit import WHOLE, kernel, portion
+from laplacians.core.jit import kernel, prange
 
 from ..graph.quotient import Quotient
 
@@ -128,10 +128,10 @@ def along_trees(
     return x, root
 
 
-@kernel(parallel_from=2**21)
-def _weigh(gamma, labels, tail, head, weight, share=WHOLE):
+@kernel(parallel=True, parallel_from=2**21)
+def _weigh(gamma, labels, tail, head, weight):
     """Write the weight of each edge, 0 if it is cut."""
-    for e in portion(len(weight), share):
+    for e in prange(len(weight)):
         a, b = tail[e], head[e]
         weight[e] = gamma[a] + gamma[b] if labels[a] == labels[b] else np.float32(0)
 

@@ -56,8 +56,8 @@ class Kernel:
             function = self._compiled or self.compiled()
             if args[-1] is WHOLE:  # the caller wants no threads
                 return function(*args)
-            for argument in args:
-                if getattr(argument, "size", 0) >= self.parallel_from:
+            for a in args:
+                if getattr(a, "size", 0) >= self.parallel_from:
                     return run_shared(function, args)
             return function(*args, WHOLE)
         if "parallel" not in self.options:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.jit import WHOLE, kernel, portion
+from ..core.jit import kernel, prange
 
 # Sweeps over a grid read memory in order, so that threads pay for large grids only.
 PARALLEL_FROM = 2**21
@@ -147,12 +147,11 @@ def _place(cell, tail, head, weight, width, placed):
         placed[0 if step == 1 else step - width + 2, at] = weight[e]
 
 
-@kernel(parallel_from=PARALLEL_FROM, error_model="numpy")
-def _invert(weight, inverse, share=WHOLE):
+@kernel(parallel=True, parallel_from=PARALLEL_FROM, error_model="numpy")
+def _invert(weight, inverse):
     """Write what `GridGraph.inverse` holds for the cells, without loose edges. Assumes zeros in `inverse`."""
     height, width = inverse.shape
-    for i in portion(height - 2, share):
-        v = i + 1
+    for v in prange(1, height - 1):
         right, left_down, down, right_down = weight[0, v], weight[1, v], weight[2, v], weight[3, v]
         left_up, up, right_up = weight[3, v - 1], weight[2, v - 1], weight[1, v - 1]
         for u in range(1, width - 1):
@@ -163,14 +162,14 @@ def _invert(weight, inverse, share=WHOLE):
             inverse[v, u] = np.float32(1) / (total + DAMPING * across) if total > 0 else np.float32(0)
 
 
-@kernel(parallel_from=PARALLEL_FROM)
-def _apply(weight, x, out, rows, part, share=WHOLE):
+@kernel(parallel=True, parallel_from=PARALLEL_FROM)
+def _apply(weight, x, out, rows, part):
     """Write out = L x, and x·L x of each block of rows into `part`.
 
     Products are made with differences of x, so that constants vanish exactly, and in double precision.
     """
     width = x.shape[1]
-    for b in portion(len(rows) - 1, share):
+    for b in prange(len(rows) - 1):
         s = 0.0
         for v in range(rows[b], rows[b + 1]):
             right, left_down, down, right_down = weight[0, v], weight[1, v], weight[2, v], weight[3, v]

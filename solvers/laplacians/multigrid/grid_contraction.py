@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.edges import group_edges
-from ..core.jit import WHOLE, kernel, portion
+from ..core.jit import kernel, prange
 from .grid import PARALLEL_FROM, GridGraph, LooseEdges
 from .lists import NeighbourLists
 
@@ -104,10 +104,10 @@ def as_lists(graph: GridGraph) -> NeighbourLists:
     return NeighbourLists.from_edges(graph.n, tail[first], head[first], total)
 
 
-@kernel(parallel_from=PARALLEL_FROM)
-def _divide(weight, inverse, count, part, share=WHOLE):
+@kernel(parallel=True, parallel_from=PARALLEL_FROM)
+def _divide(weight, inverse, count, part):
     """Write the number of groups in each square, and for each cell which one it is in. Assumes zeros in both arrays."""
-    for row in portion(count.shape[0], share):
+    for row in prange(count.shape[0]):
         v = 2 * row + 1
         label, size, number = np.empty(4, dtype=np.int64), np.empty(4, dtype=np.int64), np.empty(4, dtype=np.uint8)
         for k in range(count.shape[1]):
@@ -150,48 +150,46 @@ def _divide(weight, inverse, count, part, share=WHOLE):
 
 
 @kernel
-def _between(weight, part, v, u, y, x):
-    """The weight of an edge from cell (v, u) to (y, x), if both cells are in the first group of a square."""
-    return weight[v, u] if part[v, u] == 0 and part[y, x] == 0 else np.float32(0)
+def _between(weight, part, k, v, u, y, x):
+    """The weight of edge k of cell (v, u), whose other end is (y, x), if both cells are in the first group of a square."""
+    return weight[k, v, u] if part[v, u] == 0 and part[y, x] == 0 else np.float32(0)
 
 
-@kernel(parallel_from=PARALLEL_FROM)
-def _add_up(weight, first, part, out, share=WHOLE):
+@kernel(parallel=True, parallel_from=PARALLEL_FROM)
+def _add_up(weight, first, part, out):
     """Write the weights of the contracted grid, which is zero on entry."""
     n_rows, n_columns = first.shape
-    # Not the number of the edge: every constant would be compiled for.
-    right, left_down, down, right_down = weight[0], weight[1], weight[2], weight[3]
-    for row in portion(n_rows, share):
+    for row in prange(n_rows):
         v = 2 * row + 1
         for k in range(n_columns):
             u = 2 * k + 1
             at = row + 1, k + 1
             if k + 1 < n_columns:
                 out[0][at] = (
-                    _between(right, part, v, u + 1, v, u + 2)
-                    + _between(right_down, part, v, u + 1, v + 1, u + 2)
-                    + _between(right, part, v + 1, u + 1, v + 1, u + 2)
-                    + _between(left_down, part, v, u + 2, v + 1, u + 1)
+                    _between(weight, part, 0, v, u + 1, v, u + 2)
+                    + _between(weight, part, 3, v, u + 1, v + 1, u + 2)
+                    + _between(weight, part, 0, v + 1, u + 1, v + 1, u + 2)
+                    + _between(weight, part, 1, v, u + 2, v + 1, u + 1)
                 )
             if row + 1 < n_rows:
-                out[1][at] = _between(left_down, part, v + 1, u, v + 2, u - 1)
+                out[1][at] = _between(weight, part, 1, v + 1, u, v + 2, u - 1)
                 out[2][at] = (
-                    _between(down, part, v + 1, u, v + 2, u)
-                    + _between(right_down, part, v + 1, u, v + 2, u + 1)
-                    + _between(left_down, part, v + 1, u + 1, v + 2, u)
-                    + _between(down, part, v + 1, u + 1, v + 2, u + 1)
+                    _between(weight, part, 2, v + 1, u, v + 2, u)
+                    + _between(weight, part, 3, v + 1, u, v + 2, u + 1)
+                    + _between(weight, part, 1, v + 1, u + 1, v + 2, u)
+                    + _between(weight, part, 2, v + 1, u + 1, v + 2, u + 1)
                 )
-                out[3][at] = _between(right_down, part, v + 1, u + 1, v + 2, u + 2)
+                out[3][at] = _between(weight, part, 3, v + 1, u + 1, v + 2, u + 2)
 
 
-@kernel(parallel_from=PARALLEL_FROM)
-def _list_loose(weight, first, part, width, start, tail, head, value, share=WHOLE):
+@kernel(parallel=True, parallel_from=PARALLEL_FROM)
+def _list_loose(weight, first, part, width, start, tail, head, value):
     """Write the edges between groups of which one has no cell; with an empty `value` count those of each row of squares.
 
     `width` is that of the contracted grid. The edges of row i begin at start[i]; their number is written to start[i + 1].
     """
     n_rows, n_columns = first.shape
-    for row in portion(n_rows, share):
+    for row in prange(n_rows):
         e = start[row] if len(value) > 0 else 0
         for k in range(n_columns):
             whole = (
