@@ -6,6 +6,7 @@ import pytest
 from laplacians import GridGraph, Multigrid, NeighbourLists
 from laplacians.core.arrays import centred
 from laplacians.core.edges import connected_labels
+from laplacians.core.jit import WHOLE, Kernel
 from laplacians.multigrid import grid, grid_smoothing, hierarchy
 from laplacians.multigrid.grid_contraction import Squares, as_lists, contracted_grid
 from laplacians.multigrid.hierarchy import Hierarchy
@@ -194,6 +195,28 @@ def test_filling_is_the_same_on_a_grid(name, noise, monkeypatch):
     monkeypatch.setattr(filling, "_MULTIGRID", Multigrid(rtol=1e-9, energy_tol=1e-5))
     before = np.sqrt(np.mean((filling.fill(graph).potential - listed) ** 2))
     assert np.sqrt(np.mean((usual.potential - listed) ** 2)) <= 4 * before + 1e-12
+
+
+def test_threads_do_not_change_the_result(case, monkeypatch):
+    """Shares of a kernel's work can be done in any order: contraction and a whole solution are the same to the bit."""
+    graph, lists, cell = case
+    rhs = np.empty(lists.n)
+    lists.apply(np.random.default_rng(3).normal(size=lists.n).astype(np.float32), rhs)
+    monkeypatch.setattr(hierarchy, "_SMALLEST_GRID", 100)
+    solver = Multigrid(rtol=1e-6, coarsest=50)
+    expected = solver.improve(graph, np.zeros(graph.n), on_grid(graph, cell, rhs)).x
+    call = Kernel.__call__
+
+    def scattered(self, *args):
+        if not self.shared or args[-1] is WHOLE:
+            return call(self, *args)
+        for k in (2, 0, 1):
+            self.compiled()(*args, (k, 3))
+        return None
+
+    monkeypatch.setattr(Kernel, "__call__", scattered)
+    found = solver.improve(GridGraph.from_weights(graph.weight), np.zeros(graph.n), on_grid(graph, cell, rhs)).x
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_a_sparse_or_wrapped_graph_has_no_grid(toy):

@@ -20,7 +20,7 @@ from .cases import Case
 from .jobs import Job, Record
 from .plots import fitted_exponent, growth
 from .tables import Entry, Table, in_diligent
-from .yardstick import yardstick
+from .yardstick import bandwidth, yardstick
 
 _FIVE = ("bear", "buddha", "cat", "harvest", "goblet")
 _DILIGENT = {"angle": 3.5}
@@ -28,7 +28,14 @@ _LARGE = {"angle": 2.0, "merge_every": 5, "max_iterations": 15}
 _SHAPES = ("512x608", "1024x1216", "2048x2432", "4096x4096")
 
 # Goals: times in units of Y, memory in bytes a pixel, starting in seconds, growth as an exponent.
-_GOALS = {"five objects, sum": 30.0, "bedroom": 15.0, "textured_room": 20.0, "occlusions 4096x4096": 12.0}
+_GOALS = {
+    "five objects, sum": 30.0,
+    "bedroom": 15.0,
+    "textured_room": 20.0,
+    "occlusions 4096x4096": 12.0,
+    "all defaults, occlusions 4096x4096": 15.0,
+    "smooth 4096x4096": 7.0,
+}
 _MEMORY_GOAL = 150.0
 _COLD_GOAL, _IMPORT_GOAL, _EXPONENT_GOAL = 10.0, 0.4, 1.05
 
@@ -37,10 +44,15 @@ def _jobs(cases: list[Case]) -> list[Job]:
     own = [Job(case, "components", _DILIGENT if in_diligent(case) else _LARGE, repeat=5) for case in cases]
     room = Case("textured_room", "scene:textured_room?shape=1024x1216", "opencv")
     grown = [Case(f"occlusions {shape}", f"scene:occlusions?shape={shape}", "opencv") for shape in _SHAPES]
+    usual = [
+        Case("all defaults, occlusions 4096x4096", "scene:occlusions?shape=4096x4096", "opencv"),
+        Case("smooth 4096x4096", "scene:bumps?shape=4096x4096", "opencv"),
+    ]
     return [
         *own,
         Job(room, "components", _LARGE, repeat=3),
         *(Job(case, "components", _LARGE, repeat=1 if "4096" in case.name else 3) for case in grown),
+        *(Job(case, "components", {}) for case in usual),
     ]
 
 
@@ -56,11 +68,14 @@ def _entries(records: list[Record]) -> list[Entry]:
         name = record["case"]["name"]
         out += _row(name, record["seconds_low"] / units[name], record["seconds_low"])
         out += _profile(record)
-    grown = [(record["pixels"], record["seconds_low"]) for record in _grown(done)]
+    grown = [(record["pixels"], record["seconds_low"], record["stages"]["filling"]) for record in _grown(done)]
     if len(grown) > 2:
-        x, y = np.array(grown, dtype=float).T
-        out.append(Entry("growth", "exponent of seconds against pixels", "measured", fitted_exponent(x, y)))
-        out.append(Entry("growth", "exponent of seconds against pixels", "goal", _EXPONENT_GOAL))
+        x, *times = np.array(grown, dtype=float).T
+        for name, y in zip(("exponent of seconds against pixels", "exponent of filling alone"), times, strict=True):
+            out.append(Entry("growth", name, "measured", fitted_exponent(x, y)))
+            out.append(Entry("growth", name, "goal", _EXPONENT_GOAL))
+    for name, value in bandwidth().items():
+        out.append(Entry("memory of this machine, one core", name, "GB/s", value))
     out += _start_up()
     return out + [
         Entry("time", record["case"]["name"], "units of Y", None, failed=record["error"])

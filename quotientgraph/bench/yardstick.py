@@ -36,6 +36,25 @@ for _ in range(5):
 print(*best)
 """
 
+_MEMORY = """
+import time
+import numpy as np
+
+size, touched, copied = 2**26, [], []
+for _ in range(4):
+    source = np.empty(size)
+    began = time.perf_counter()
+    source.fill(1.0)
+    touched.append(time.perf_counter() - began)
+    target = source.copy()
+    for _ in range(3):
+        began = time.perf_counter()
+        np.copyto(target, source)
+        copied.append(time.perf_counter() - began)
+    del source, target
+print(size * 8e-9 / touched[0], size * 8e-9 / min(touched), size * 16e-9 / min(copied))
+"""
+
 
 @cache
 def _measured(height: int, width: int) -> tuple[float, float]:
@@ -52,3 +71,15 @@ def yardstick(height: int, width: int) -> float:
 def processor_yardstick(height: int, width: int) -> float:
     """Return the processor time of the same work in seconds, which a busy machine changes less."""
     return _measured(height, width)[1]
+
+
+@cache
+def bandwidth() -> dict[str, float]:
+    """How fast one core moves memory, in GB/s: what no program that visits every pixel can beat.
+
+    Memory that a process is given for the first time is handed out page by page, which on a virtual machine can be ten times
+    slower than writing to it again.
+    """
+    done = subprocess.run([sys.executable, "-c", _MEMORY], check=True, capture_output=True, text=True)
+    names = "first write to new memory", "write to memory given back before", "copy, read and written bytes"
+    return dict(zip(names, map(float, done.stdout.split()), strict=True))

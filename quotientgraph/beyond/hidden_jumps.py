@@ -84,9 +84,13 @@ def steady_edges(graph: PixelGraph, angle: float | None) -> np.ndarray:
 
 def _tiles(position: np.ndarray, width: int, across: int) -> np.ndarray:
     """(n_pixels,) int32 tile of each pixel, numbered row by row."""
-    row = position // np.int32(width)
-    column = position - row * np.int32(width)
-    return row // np.int32(_TILE) * np.int32(across) + column // np.int32(_TILE)
+    tile = position // np.int32(width)
+    column = position - tile * np.int32(width)
+    column //= np.int32(_TILE)
+    tile //= np.int32(_TILE)
+    tile *= np.int32(across)
+    tile += column
+    return tile
 
 
 @kernel

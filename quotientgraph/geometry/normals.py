@@ -201,9 +201,16 @@ def _compact(normals, axes, reason, start, index, unit, position, share=WHOLE):
 
 
 @kernel
+def row_and_column(position, width):
+    """Row and column of a flat position below 2³¹, for use in kernels: the processor divides whole numbers slowly."""
+    row = int((position + 0.5) * (1.0 / width))
+    return row, position - row * width
+
+
+@kernel
 def _facing(normals, position, x, y, out):
     """Write n·(x, y, 1) of each valid pixel to `out`; `position` lies inside the image of x and y."""
     width = x.shape[1]
     for i in range(len(out)):
-        v, u = position[i] // width, position[i] % width
+        v, u = row_and_column(position[i], width)
         out[i] = normals[i, 0] * x[v, u] + normals[i, 1] * y[v, u] + normals[i, 2]

@@ -20,7 +20,7 @@ _STEPS = {
 }
 
 # A grid that holds all pixels is worth its memory while it has at most this many cells for each of them.
-_EMPTIEST = 4
+_EMPTIEST = 2.5
 
 
 @dataclass(frozen=True, eq=False)

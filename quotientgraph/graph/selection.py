@@ -53,13 +53,10 @@ def components_by_angle(graph: PixelGraph, angle: float | None, alike: np.ndarra
 
 def cut_edges(graph: PixelGraph, labels: np.ndarray) -> np.ndarray:
     """(n_cut,) int32 numbers of the edges whose ends have different labels, in increasing order."""
-    start, nowhere = np.zeros(_N_BLOCKS + 1, dtype=np.int64), np.empty(0, dtype=np.int32)
-    _list_cut(labels, graph.tail, graph.head, start, nowhere)
-    np.cumsum(start, out=start)
-    out = np.empty(start[-1], dtype=np.int32)
-    if len(out):
-        _list_cut(labels, graph.tail, graph.head, start, out)
-    return out
+    first = np.arange(_N_BLOCKS + 1) * graph.n_edges // _N_BLOCKS
+    count, out = np.zeros(_N_BLOCKS, dtype=np.int64), np.empty(graph.n_edges, dtype=np.int32)
+    _list_cut(labels, graph.tail, graph.head, first, count, out)
+    return np.concatenate([out[i : i + n] for i, n in zip(first.tolist(), count.tolist())])
 
 
 def connected_components(n: int, tail: np.ndarray, head: np.ndarray, engine: str = "auto") -> np.ndarray:
@@ -118,7 +115,10 @@ def _unite_similar(parent, normals, tail, head, cosine):
     tree is its least pixel.
     """
     for e in range(len(tail)):
-        i, j = tail[e], head[e]
+        a, b = tail[e], head[e]
+        i, j = parent[a], parent[b]
+        if i == j:
+            continue
         while parent[i] != i:
             parent[i] = parent[parent[i]]
             i = parent[i]
@@ -126,22 +126,21 @@ def _unite_similar(parent, normals, tail, head, cosine):
             parent[j] = parent[parent[j]]
             j = parent[j]
         if i != j:
-            a, b = tail[e], head[e]
             dot = normals[a, 0] * normals[b, 0] + normals[a, 1] * normals[b, 1] + normals[a, 2] * normals[b, 2]
             if dot > cosine:
                 parent[max(i, j)] = min(i, j)
 
 
 @kernel(parallel_from=_MANY)
-def _list_cut(labels, tail, head, start, out, share=WHOLE):
-    """Write the numbers of the cut edges of block b from start[b] on; with an empty `out` count them into start[b + 1]."""
-    n_blocks, n = len(start) - 1, len(tail)
-    for b in portion(n_blocks, share):
-        k = start[b] if len(out) > 0 else 0
-        for e in range(n * b // n_blocks, n * (b + 1) // n_blocks):
+def _list_cut(labels, tail, head, first, count, out, share=WHOLE):
+    """Write the numbers of the cut edges of each block of edges to `out`, from the first place of the block on.
+
+    A block has room for all its edges; what is not written takes no memory.
+    """
+    for b in portion(len(count), share):
+        k = first[b]
+        for e in range(first[b], first[b + 1]):
             if labels[tail[e]] != labels[head[e]]:
-                if len(out) > 0:
-                    out[k] = e
+                out[k] = e
                 k += 1
-        if len(out) == 0:
-            start[b + 1] = k
+        count[b] = k - first[b]

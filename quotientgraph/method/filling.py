@@ -16,7 +16,7 @@ import numpy as np
 import laplacians
 from laplacians import GridGraph, LaplacianSystem, Multigrid, NeighbourLists, solve_checked
 from laplacians.core.arrays import centred
-from laplacians.core.jit import kernel, prange
+from laplacians.core.jit import WHOLE, kernel, portion
 
 from ..graph.quotient import Quotient
 
@@ -24,6 +24,9 @@ from ..graph.quotient import Quotient
 LeaveOut = Callable[[Quotient, np.ndarray, np.ndarray], np.ndarray]
 
 _MULTIGRID = Multigrid(rtol=1e-9, energy_tol=1e-5)
+# Where more than this part of the edges is cut, hardly a square of 2×2 pixels lies in one component, and neighbour lists are
+# quicker than a grid.
+_MOST_CUT = 0.3
 
 
 @dataclass(frozen=True)
@@ -62,25 +65,29 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
     Filling
     """
     pixels, labels = graph.pixels, graph.labels
-    rhs = np.zeros(pixels.n_pixels)
     weight, jump = _equations(graph, leave_out)
-    x, _ = along_trees(pixels.n_pixels, pixels.tail, pixels.head, weight, jump)
+    x = along_trees(pixels.n_pixels, pixels.tail, pixels.head, weight, jump)[0]
+    rhs = np.zeros(pixels.n_pixels)
     energy, worst = _mismatch(pixels.tail, pixels.head, weight, jump, x, rhs)
     converged, iterations = True, 0
     if worst <= 1e-13:  # the tree is a solution, to rounding
         pass
     elif solver == "auto":
-        placed = pixels.cells() if pixels.n_pixels > _MULTIGRID.coarsest else None
+        del jump  # memory is needed for the multigrid hierarchy
+        few_cut = pixels.n_pixels > _MULTIGRID.coarsest and len(graph.cut) < _MOST_CUT * pixels.n_edges
+        placed = pixels.cells() if few_cut else None
         if placed is None:
             neighbours: Any = NeighbourLists.from_edges(pixels.n_pixels, pixels.tail, pixels.head, weight)
-            cell: Any = slice(None)
+            del weight
+            solution = _MULTIGRID.improve(neighbours, x, rhs, energy)
         else:
             shape, cell = placed
             neighbours = GridGraph.from_edges(shape, cell, pixels.tail, pixels.head, weight)
-            x, rhs = _spread(x, cell, neighbours.n), _spread(rhs, cell, neighbours.n)
-        del weight, jump  # their memory is needed for the multigrid hierarchy
-        solution = _MULTIGRID.improve(neighbours, x, rhs, energy)
-        x, converged, iterations = x[cell], solution.converged, solution.iterations
+            del weight
+            x, rhs = (_spread(values, cell, neighbours.n) for values in (x, rhs))
+            solution = _MULTIGRID.improve(neighbours, x, rhs, energy)
+            x = x[cell]
+        converged, iterations = solution.converged, solution.iterations
     else:
         used = weight > 0
         tail, head, weight = pixels.tail[used], pixels.head[used], weight[used].astype(np.float64)
@@ -99,7 +106,9 @@ def _equations(graph: Quotient, leave_out: LeaveOut | None) -> tuple[np.ndarray,
     if jump.ndim == 2:
         jump = (gamma[tail] * jump[0] + gamma[head] * jump[1]) / (gamma[tail] + gamma[head])
     weight = np.empty(len(tail), dtype=np.float32)
-    _weigh(gamma.astype(np.float32), graph.labels, tail, head, weight)
+    gamma = gamma.astype(np.float32)
+    _weigh(gamma, graph.labels, tail, head, weight)
+    del gamma
     if leave_out is not None:
         weight[leave_out(graph, weight, jump)] = 0
     return weight, jump
@@ -128,10 +137,10 @@ def along_trees(
     return x, root
 
 
-@kernel(parallel=True, parallel_from=2**21)
-def _weigh(gamma, labels, tail, head, weight):
+@kernel(parallel_from=2**21)
+def _weigh(gamma, labels, tail, head, weight, share=WHOLE):
     """Write the weight of each edge, 0 if it is cut."""
-    for e in prange(len(weight)):
+    for e in portion(len(weight), share):
         a, b = tail[e], head[e]
         weight[e] = gamma[a] + gamma[b] if labels[a] == labels[b] else np.float32(0)
 
@@ -145,6 +154,8 @@ def _integrate_trees(tail, head, weight, jump, parent, x):
     for e in range(len(tail)):
         if weight[e] > 0:
             a, b = tail[e], head[e]
+            if parent[a] == parent[b]:  # most edges: both ends are in one tree already
+                continue
             up_a, up_b = 0.0, 0.0
             while parent[a] != a:
                 x[a] += x[parent[a]] if parent[parent[a]] != parent[a] else 0.0

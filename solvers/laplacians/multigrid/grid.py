@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.jit import kernel, prange
+from ..core.jit import WHOLE, kernel, portion
 
 # Sweeps over a grid read memory in order, so that threads pay for large grids only.
 PARALLEL_FROM = 2**21
@@ -138,20 +138,21 @@ class GridGraph:
         return float(part.sum()) + (_apply_loose(*self.loose, x, out) if len(self.loose.tail) else 0.0)
 
 
-@kernel
-def _place(cell, tail, head, weight, width, placed):
+@kernel(parallel_from=PARALLEL_FROM)
+def _place(cell, tail, head, weight, width, placed, share=WHOLE):
     """Write the weight of each edge to where its tail keeps it. Assumes neighbouring cells, the tail's first."""
-    for e in range(len(tail)):
+    for e in portion(len(tail), share):
         at = cell[tail[e]]
         step = cell[head[e]] - at
         placed[0 if step == 1 else step - width + 2, at] = weight[e]
 
 
-@kernel(parallel=True, parallel_from=PARALLEL_FROM, error_model="numpy")
-def _invert(weight, inverse):
+@kernel(parallel_from=PARALLEL_FROM, error_model="numpy")
+def _invert(weight, inverse, share=WHOLE):
     """Write what `GridGraph.inverse` holds for the cells, without loose edges. Assumes zeros in `inverse`."""
     height, width = inverse.shape
-    for v in prange(1, height - 1):
+    for row in portion(height - 2, share):
+        v = row + 1
         right, left_down, down, right_down = weight[0, v], weight[1, v], weight[2, v], weight[3, v]
         left_up, up, right_up = weight[3, v - 1], weight[2, v - 1], weight[1, v - 1]
         for u in range(1, width - 1):
@@ -162,14 +163,14 @@ def _invert(weight, inverse):
             inverse[v, u] = np.float32(1) / (total + DAMPING * across) if total > 0 else np.float32(0)
 
 
-@kernel(parallel=True, parallel_from=PARALLEL_FROM)
-def _apply(weight, x, out, rows, part):
+@kernel(parallel_from=PARALLEL_FROM)
+def _apply(weight, x, out, rows, part, share=WHOLE):
     """Write out = L x, and x·L x of each block of rows into `part`.
 
     Products are made with differences of x, so that constants vanish exactly, and in double precision.
     """
     width = x.shape[1]
-    for b in prange(len(rows) - 1):
+    for b in portion(len(rows) - 1, share):
         s = 0.0
         for v in range(rows[b], rows[b + 1]):
             right, left_down, down, right_down = weight[0, v], weight[1, v], weight[2, v], weight[3, v]

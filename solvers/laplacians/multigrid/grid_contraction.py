@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.edges import group_edges
-from ..core.jit import kernel, prange
+from ..core.jit import WHOLE, kernel, portion
 from .grid import PARALLEL_FROM, GridGraph, LooseEdges
 from .lists import NeighbourLists
 
@@ -76,10 +76,9 @@ def _groups_of(node: np.ndarray, part: np.ndarray, first: np.ndarray, shape: tup
 def contracted_grid(graph: GridGraph, squares: Squares) -> GridGraph:
     """The graph whose nodes are the groups; weights between two groups are added up, or are parallel if loose."""
     weight = np.zeros((4, *squares.shape), dtype=np.float32)
+    start = np.zeros(len(squares.first) + 1, dtype=np.int64)
     fields = graph.weight, squares.first, squares.part
-    _add_up(*fields, weight)
-    start, none = np.zeros(len(squares.first) + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
-    _list_loose(*fields, squares.shape[1], start, none, none, np.zeros(0, dtype=np.float32))
+    _add_up(*fields, weight, start)
     np.cumsum(start, out=start)
     tail, head = np.empty(start[-1], dtype=np.int32), np.empty(start[-1], dtype=np.int32)
     value = np.empty(start[-1], dtype=np.float32)
@@ -104,10 +103,10 @@ def as_lists(graph: GridGraph) -> NeighbourLists:
     return NeighbourLists.from_edges(graph.n, tail[first], head[first], total)
 
 
-@kernel(parallel=True, parallel_from=PARALLEL_FROM)
-def _divide(weight, inverse, count, part):
+@kernel(parallel_from=PARALLEL_FROM)
+def _divide(weight, inverse, count, part, share=WHOLE):
     """Write the number of groups in each square, and for each cell which one it is in. Assumes zeros in both arrays."""
-    for row in prange(count.shape[0]):
+    for row in portion(count.shape[0], share):
         v = 2 * row + 1
         label, size, number = np.empty(4, dtype=np.int64), np.empty(4, dtype=np.int64), np.empty(4, dtype=np.uint8)
         for k in range(count.shape[1]):
@@ -155,69 +154,79 @@ def _between(weight, part, k, v, u, y, x):
     return weight[k, v, u] if part[v, u] == 0 and part[y, x] == 0 else np.float32(0)
 
 
-@kernel(parallel=True, parallel_from=PARALLEL_FROM)
-def _add_up(weight, first, part, out):
-    """Write the weights of the contracted grid, which is zero on entry."""
+@kernel
+def _all_whole(own, next_row, k):
+    """Whether square k, those beside it and those below these three have at most one group each; see `Squares.first`."""
+    low, high = max(k - 1, 0), min(k + 1, len(own) - 1)
+    return (own[low] & own[k] & own[high] & next_row[low] & next_row[k] & next_row[high]) < 0
+
+
+@kernel
+def _is_loose(weight, part, row, k, i):
+    """Whether edge i of a square, 0 … 15, joins two groups of which one has no cell; and the cells at its ends."""
+    v, u = 2 * row + 1 + i // 8, 2 * k + 1 + i // 4 % 2
+    y, x = (v, u + 1) if i % 4 == 0 else (v + 1, u + i % 4 - 2)
+    inside = (y - 1) // 2 == row and (x - 1) // 2 == k and part[v, u] == part[y, x]
+    return weight[i % 4, v, u] > 0 and part[v, u] + part[y, x] > 0 and not inside, v, u, y, x
+
+
+@kernel(parallel_from=PARALLEL_FROM)
+def _add_up(weight, first, part, out, start, share=WHOLE):
+    """Write the weights of the contracted grid, and count the loose edges of each row of squares into start[row + 1].
+
+    Assumes zeros in both. Inside a component all squares are whole, so that no cell must be looked at.
+    """
     n_rows, n_columns = first.shape
-    for row in prange(n_rows):
-        v = 2 * row + 1
+    for row in portion(n_rows, share):
+        v, n = 2 * row + 1, 0
+        last = row + 1 == n_rows
+        own, next_row = first[row], first[min(row + 1, n_rows - 1)]
+        right, left_down, down, right_down = out[0, row + 1], out[1, row + 1], out[2, row + 1], out[3, row + 1]
         for k in range(n_columns):
             u = 2 * k + 1
-            at = row + 1, k + 1
-            if k + 1 < n_columns:
-                out[0][at] = (
-                    _between(weight, part, 0, v, u + 1, v, u + 2)
-                    + _between(weight, part, 3, v, u + 1, v + 1, u + 2)
-                    + _between(weight, part, 0, v + 1, u + 1, v + 1, u + 2)
-                    + _between(weight, part, 1, v, u + 2, v + 1, u + 1)
+            if _all_whole(own, next_row, k):
+                right[k + 1] = weight[0, v, u + 1] + weight[3, v, u + 1] + weight[0, v + 1, u + 1] + weight[1, v, u + 2]
+                left_down[k + 1] = weight[1, v + 1, u]
+                down[k + 1] = (
+                    weight[2, v + 1, u] + weight[3, v + 1, u] + weight[1, v + 1, u + 1] + weight[2, v + 1, u + 1]
                 )
-            if row + 1 < n_rows:
-                out[1][at] = _between(weight, part, 1, v + 1, u, v + 2, u - 1)
-                out[2][at] = (
+                right_down[k + 1] = weight[3, v + 1, u + 1]
+                continue
+            for i in range(16):
+                n += _is_loose(weight, part, row, k, i)[0]
+            right[k + 1] = (
+                _between(weight, part, 0, v, u + 1, v, u + 2)
+                + _between(weight, part, 3, v, u + 1, v + 1, u + 2)
+                + _between(weight, part, 0, v + 1, u + 1, v + 1, u + 2)
+                + _between(weight, part, 1, v, u + 2, v + 1, u + 1)
+            )
+            if not last:
+                left_down[k + 1] = _between(weight, part, 1, v + 1, u, v + 2, u - 1)
+                down[k + 1] = (
                     _between(weight, part, 2, v + 1, u, v + 2, u)
                     + _between(weight, part, 3, v + 1, u, v + 2, u + 1)
                     + _between(weight, part, 1, v + 1, u + 1, v + 2, u)
                     + _between(weight, part, 2, v + 1, u + 1, v + 2, u + 1)
                 )
-                out[3][at] = _between(weight, part, 3, v + 1, u + 1, v + 2, u + 2)
+                right_down[k + 1] = _between(weight, part, 3, v + 1, u + 1, v + 2, u + 2)
+        start[row + 1] = n
 
 
-@kernel(parallel=True, parallel_from=PARALLEL_FROM)
-def _list_loose(weight, first, part, width, start, tail, head, value):
-    """Write the edges between groups of which one has no cell; with an empty `value` count those of each row of squares.
-
-    `width` is that of the contracted grid. The edges of row i begin at start[i]; their number is written to start[i + 1].
-    """
+@kernel(parallel_from=PARALLEL_FROM)
+def _list_loose(weight, first, part, width, start, tail, head, value, share=WHOLE):
+    """Write the loose edges of each row of squares from start[row] on. `width` is that of the contracted grid."""
     n_rows, n_columns = first.shape
-    for row in prange(n_rows):
-        e = start[row] if len(value) > 0 else 0
-        for k in range(n_columns):
-            whole = (
-                first[row, k] < 0
-                and (k == 0 or first[row, k - 1] < 0)
-                and (k + 1 == n_columns or first[row, k + 1] < 0)
-            )
-            if row + 1 < n_rows:
-                for j in range(max(k - 1, 0), min(k + 2, n_columns)):
-                    whole = whole and first[row + 1, j] < 0
-            if whole:
-                continue
-            for i in range(16):
-                v, u = 2 * row + 1 + i // 8, 2 * k + 1 + i // 4 % 2
-                w = weight[i % 4, v, u]
-                if not w > 0:
-                    continue
-                y, x = (v, u + 1) if i % 4 == 0 else (v + 1, u + i % 4 - 2)
-                own, other = part[v, u], part[y, x]
-                other_row, other_k = (y - 1) // 2, (x - 1) // 2
-                if (own == 0 and other == 0) or (other_row == row and other_k == k and own == other):
-                    continue
-                if len(value) > 0:
+    for row in portion(n_rows, share):
+        e = start[row]
+        next_row = first[min(row + 1, n_rows - 1)]
+        for k in range(n_columns if start[row + 1] > e else 0):
+            for i in range(0 if _all_whole(first[row], next_row, k) else 16):
+                loose, v, u, y, x = _is_loose(weight, part, row, k, i)
+                if loose:
+                    other_row, other_k, own, other = (y - 1) // 2, (x - 1) // 2, part[v, u], part[y, x]
                     tail[e] = (row + 1) * width + k + 1 if own == 0 else first[row, k] + own - 1
                     head[e] = (
                         (other_row + 1) * width + other_k + 1 if other == 0 else first[other_row, other_k] + other - 1
                     )
-                    value[e] = w
-                e += 1
-        if len(value) == 0:
-            start[row + 1] = e
+                    value[e] = weight[i % 4, v, u]
+                    e += 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..core.jit import kernel, prange
+from ..core.jit import WHOLE, kernel, portion
 from .grid import DAMPING, PARALLEL_FROM, GridGraph
 from .grid_contraction import Squares
 
@@ -88,15 +88,15 @@ def _restrict_row(weight, z, v, first, part, cells, coarse, before, left):
                     coarse[number[k] + place[i] - 1] += left[i]
 
 
-@kernel(parallel=True, parallel_from=PARALLEL_FROM)
-def _smooth_and_restrict(weight, inverse, r, first, part, cells, coarse, z, rows):
+@kernel(parallel_from=PARALLEL_FROM)
+def _smooth_and_restrict(weight, inverse, r, first, part, cells, coarse, z, rows, share=WHOLE):
     """Write z by one sweep from zero, and add its residual r − L z to `coarse`, which is zero on entry.
 
     The residual of the first and last row of a block depends on other blocks; `_restrict_borders` adds it afterwards.
     `cells` is the view of `coarse` as an image. Loose edges are not part of this.
     """
     width = z.shape[1]
-    for b in prange(len(rows) - 1):
+    for b in portion(len(rows) - 1, share):
         left = np.zeros(width, dtype=np.float32)
         for v in range(rows[b], rows[b + 1]):
             here, wanted, factor = z[v], r[v], inverse[v]
@@ -113,10 +113,10 @@ def _smooth_and_restrict(weight, inverse, r, first, part, cells, coarse, z, rows
                 _restrict_row(weight, z, v - 1, first, part, cells, coarse, False, left)
 
 
-@kernel(parallel=True, parallel_from=PARALLEL_FROM)
-def _restrict_borders(weight, first, part, cells, coarse, z, rows):
+@kernel(parallel_from=PARALLEL_FROM)
+def _restrict_borders(weight, first, part, cells, coarse, z, rows, share=WHOLE):
     """Add the residual of the first and last row of each block to `coarse`."""
-    for b in prange(len(rows) - 1):
+    for b in portion(len(rows) - 1, share):
         left = np.zeros(z.shape[1], dtype=np.float32)
         _restrict_row(weight, z, rows[b], first, part, cells, coarse, b > 0, left)
         if rows[b + 1] > rows[b] + 1:
@@ -156,19 +156,19 @@ def _correct_row(z, v, first, part, cells, correction, out):
                 out[i] = here[i] + (change[k + 1] if place[i] == 0 else correction[number[k] + place[i] - 1])
 
 
-@kernel(parallel=True, parallel_from=PARALLEL_FROM)
-def _correct_borders(first, part, cells, correction, z, rows, border):
+@kernel(parallel_from=PARALLEL_FROM)
+def _correct_borders(first, part, cells, correction, z, rows, border, share=WHOLE):
     """Write the corrected first and last row of each block b to border[:, b + 1]."""
-    for b in prange(len(rows) - 1):
+    for b in portion(len(rows) - 1, share):
         _correct_row(z, rows[b], first, part, cells, correction, border[0, b + 1])
         _correct_row(z, rows[b + 1] - 1, first, part, cells, correction, border[1, b + 1])
 
 
-@kernel(parallel=True, parallel_from=PARALLEL_FROM)
-def _correct_and_smooth(weight, inverse, r, first, part, cells, correction, z, rows, border):
+@kernel(parallel_from=PARALLEL_FROM)
+def _correct_and_smooth(weight, inverse, r, first, part, cells, correction, z, rows, border, share=WHOLE):
     """Write z: add the coarse correction, then make one sweep from bottom to top, with `border` for the other blocks."""
     width = z.shape[1]
-    for b in prange(len(rows) - 1):
+    for b in portion(len(rows) - 1, share):
         total = np.zeros(width, dtype=np.float32)
         top, bottom = rows[b], rows[b + 1] - 1
         _correct_row(z, bottom, first, part, cells, correction, z[bottom])

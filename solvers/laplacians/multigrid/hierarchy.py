@@ -107,23 +107,28 @@ class Hierarchy:
         first = self.cycle(depth, r)
         if depth == len(self.levels):
             return first
-        graph = self.levels[depth]
-        a_first = np.empty(graph.n)
-        rho = graph.apply(first, a_first)
+        graph, product = self.levels[depth], np.empty(len(r))
+        rho = graph.apply(first, product)
         if not rho > 0:
             return first
         step = dot(first, r) / rho
-        left = (r - step * a_first).astype(np.float32)
+        if not step:
+            return first
+        product *= -step
+        product += r
+        left = product.astype(np.float32)
         if dot(left, left) <= _ENOUGH * dot(r, r):
-            return np.float32(step) * first
+            first *= np.float32(step)
+            return first
         second = self.cycle(depth, left)
-        a_second = np.empty(graph.n)
-        overlap = dot(a_first, second)
-        curvature = graph.apply(second, a_second) - overlap * overlap / rho
-        if not curvature > 0:
-            return np.float32(step) * first
-        step2 = dot(second, left) / curvature
-        return np.float32(step - overlap * step2 / rho) * first + np.float32(step2) * second
+        remaining = dot(second, left)
+        overlap = (dot(second, r) - remaining) / step  # second · L first
+        curvature = graph.apply(second, product) - overlap * overlap / rho
+        step2 = remaining / curvature if curvature > 0 else 0.0
+        first *= np.float32(step - overlap * step2 / rho)
+        second *= np.float32(step2)
+        first += second
+        return first
 
 
 def _factor(graph: NeighbourLists) -> Factor:
