@@ -212,8 +212,9 @@ def test_a_run_is_not_mixed_with_another(small, tmp_path):
     with pytest.raises(OSError, match="other settings"):
         scale.integrate(*small, out=where, tile=48, workers=1, resume=True, max_iterations=7)
     scale.integrate(*small, out=where, tile=48, workers=1, resume=True)
-    with pytest.raises(OSError, match=r"exists.*overwrite"):
-        scale.integrate(*small, out=where, tile=48, workers=1)
+    for resume in (False, True):  # there is nothing left to resume
+        with pytest.raises(OSError, match=r"exists.*overwrite"):
+            scale.integrate(*small, out=where, tile=48, workers=1, resume=resume)
 
 
 def test_a_full_disk_stops_with_its_name_and_can_be_resumed(small, undisturbed, tmp_path, monkeypatch):
