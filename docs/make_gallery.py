@@ -31,8 +31,7 @@ def results(data: Path) -> Iterator[tuple[str, Reconstruction, np.ndarray | None
     """Name, result and true depth of each map of the folder."""
     for path in OBJECTS:
         found = io.read_normals(data / path)
-        frame = "dsine" if "cake" in path else "opengl"
-        yield path.rpartition("/")[2], integrate(found.normals, found.mask, found.camera, frame), found.read_truth()
+        yield path.rpartition("/")[2], integrate(found.normals, found.mask, found.camera, "opengl"), found.read_truth()
     for name in VIEWS:
         with np.load(data / "real" / f"{name}.npz") as file:
             depth = np.asarray(file["depth"], dtype=float)

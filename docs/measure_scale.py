@@ -1,8 +1,9 @@
 """Measure integration in tiles: make a synthetic map of any size in a Zarr store, integrate it, compare with the truth.
 
     python docs/measure_scale.py make 8192 8192 map.zarr
-    python docs/measure_scale.py run map.zarr out.zarr [--workers 2] [--preset paper] [--memory-table]
+    python docs/measure_scale.py run map.zarr out.zarr [--workers 2] [--preset paper]
     python docs/measure_scale.py whole map.zarr out.zarr
+    python docs/measure_scale.py kills map.zarr folder --every 20
 
 The surface is smooth on scales from 300 to 5000 pixels, with a tear in every square of 1024 pixels, and has balls in front
 of it, one in every square of 512 pixels. It is generated tile by tile, and every pixel is a formula of its place.
@@ -10,7 +11,12 @@ of it, one in every square of 512 pixels. It is generated tile by tile, and ever
 
 import argparse
 import json
+import os
+import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import zarr
@@ -154,6 +160,54 @@ def whole(args):
         print(f"filling {name}: {seconds:.1f} s, largest difference {worst:.3g} of the range", flush=True)
 
 
+def kills(args):
+    """Run once undisturbed; then kill a worker ten times and the driver three times, and compare the stored bytes."""
+    folder = Path(args.out)
+    random = np.random.default_rng(args.seed)
+    program = [sys.executable, __file__, "run", args.path]
+    options = ["--preset", args.preset, "--tile", str(args.tile), "--workers", "2", "--resume"]
+    subprocess.run([*program, str(folder / "undisturbed" / "depth.zarr"), *options], check=True)
+    events = ["driver"] * 3 + ["worker"] * 10
+    random.shuffle(events)
+    driver, done = None, []
+    while events:
+        if driver is None or driver.poll() is not None:
+            assert driver is None or driver.returncode != 0, (
+                f"the run ended before all kills; use a shorter --every ({done})"
+            )
+            command = [*program, str(folder / "disturbed" / "depth.zarr"), *options]
+            driver = subprocess.Popen(command, start_new_session=True)
+        time.sleep(args.every * random.uniform(0.5, 1.5))
+        if driver.poll() is not None:
+            continue
+        if events[-1] == "driver":
+            os.killpg(driver.pid, signal.SIGKILL)
+            driver.wait()
+        else:
+            workers = _workers(driver.pid)
+            if not workers:
+                continue
+            os.kill(int(random.choice(workers)), signal.SIGKILL)
+        done.append(events.pop())
+    assert driver.poll() is None or driver.returncode != 0 or not events
+    if driver.wait() != 0:
+        subprocess.run(command, check=True)
+    print("killed:", ", ".join(done))
+    same = _bytes(folder / "undisturbed") == _bytes(folder / "disturbed")
+    print("the same bytes:", same)
+
+
+def _workers(parent):
+    """Process numbers of the workers of a driver."""
+    listed = subprocess.run(["ps", "--ppid", str(parent), "-o", "pid=,args="], capture_output=True, text=True).stdout
+    return [int(line.split()[0]) for line in listed.splitlines() if "spawn_main" in line]
+
+
+def _bytes(folder):
+    files = [file for file in folder.rglob("*") if file.is_file() and file.name != "report.json"]
+    return {file.relative_to(folder).as_posix(): file.read_bytes() for file in files}
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
@@ -175,5 +229,13 @@ if __name__ == "__main__":
         one.add_argument("--keep", action="store_true")
         one.add_argument("--verbose", action="store_true")
         one.set_defaults(do=do)
+    one = commands.add_parser("kills")
+    one.add_argument("path")
+    one.add_argument("out")
+    one.add_argument("--preset", default="best")
+    one.add_argument("--tile", type=int, default=TILE)
+    one.add_argument("--every", type=float, default=20.0, help="seconds between kills, on average")
+    one.add_argument("--seed", type=int, default=0)
+    one.set_defaults(do=kills)
     given = parser.parse_args()
     given.do(given)

@@ -24,8 +24,7 @@ contours = hg.graph_4_adjacency_2_khalimsky(grid, np.minimum(saliency, 5))
 write_image("saliency.png", (255 * contours / contours.max()).astype(np.uint8))
 
 # Regions of few pixels do not count as regions of their own.
-area = hg.attribute_area(tree)
-kept, _ = hg.filter_small_nodes_from_tree(tree, 30), area
+kept, _ = hg.filter_small_nodes_from_tree(tree, altitudes, 30)
 print(f"{kept.num_vertices() - kept.num_leaves()} regions of at least 30 pixels")
 
 tail, head = grid.edge_list()

@@ -16,8 +16,8 @@ layer.features["uncertainty"] = np.append(np.nan, analysis.resistances(graph, re
 print(f"{layer.name}: {int(layer.data.max())} labels, 0 is the background")
 print(layer.features.nlargest(3, "size")[["component", "size", "planarity", "uncertainty"]])
 
-# What a user would click together: show only what is less certain than a tenth of a pixel.
-doubtful = layer.features["uncertainty"].to_numpy() > 0.1
+# What a user would click together: show only what is less certain than a pixel.
+doubtful = layer.features["uncertainty"].to_numpy() > 1
 shown = np.where(doubtful[layer.data], layer.data, 0)
 print(f"{doubtful.sum()} components, {np.count_nonzero(shown)} pixels are less certain than that")
 

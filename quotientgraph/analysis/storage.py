@@ -47,10 +47,10 @@ def save_graph(graph: Quotient, path: str | PathLike[str]) -> None:
     jump = np.asarray(graph.jump)
     if not isinstance(graph.jump, PlanarJumps) and not np.array_equal(jump, planar(source, pixels.tail, pixels.head)):
         arrays["jump"] = jump
-    if graph.inside is not None:
-        arrays["inside"] = graph.inside
     for m, level in enumerate(levels[1:], start=1):
         arrays |= {f"contracted_{m}": level.contracted, f"contracted_at_{m}": level.contracted_at}
+    if graph.inside is not None:
+        arrays["inside"] = graph.inside
     facts = {
         "kind": _KIND, "version": _VERSION, "shape": list(source.shape), "camera": camera, "dropped": source.dropped,
         "connectivity": pixels.connectivity, "n_levels": len(levels), "first_level": first.level, "angle": graph.angle,

@@ -19,7 +19,7 @@ _ROW = (0, 0, 1, 1)
 _COLUMN = (0, 1, 1, 0)
 
 
-@kernel
+@kernel(error_model="numpy")  # a plane through the camera is infinitely far
 def _deviation(points, pixels, torn, central, v0, u0, v1, u1, v2, u2):
     """Largest distance in pixels from a triangle to the surface at the pixels in it; infinite if a torn square is in it.
 

@@ -63,13 +63,17 @@ def crease_jump(normal_map: NormalMap, tail: np.ndarray, head: np.ndarray, posit
     (n,) float64
         At 0 the plane of the head alone reaches the tail, at 1 that of the tail reaches the head; 0.5 is `planar`.
     """
-    out = np.empty(len(tail))
-    camera = normal_map.camera
+    return _crease_jumps(normal_map, tail, head, position)[0]
+
+
+def _crease_jumps(normal_map: NormalMap, tail: np.ndarray, head: np.ndarray, *positions: float) -> np.ndarray:
+    """(n_positions, n) jumps of edges for creases at several positions, in one pass over the edges."""
+    out, camera = np.empty((len(positions), len(tail))), normal_map.camera
     x, y, z = camera.coordinates(normal_map.shape)
     limit = _STEEPEST / float(np.min(normal_map.focal))
     _planar(
         normal_map.normals, normal_map.position, x, y, z, tail, head, camera.central, normal_map.wrap.flags,
-        normal_map.slope, position, limit, out,
+        normal_map.slope, np.array(positions), limit, out,
     )  # fmt: skip
     return out
 
@@ -82,8 +86,8 @@ def interval(normal_map: NormalMap, tail: np.ndarray, head: np.ndarray) -> np.nd
     (2, n) float64
         Least and largest jump. The planar jump lies between them.
     """
-    jumps = [crease_jump(normal_map, tail, head, position) for position in (0.0, 0.5, 1.0)]
-    return np.stack([np.minimum.reduce(jumps), np.maximum.reduce(jumps)])
+    jumps = _crease_jumps(normal_map, tail, head, 0.0, 0.5, 1.0)
+    return np.stack([jumps.min(axis=0), jumps.max(axis=0)])
 
 
 def bini(normal_map: NormalMap, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
@@ -125,19 +129,18 @@ class PlanarJumps:
         return planar(self.map, self.tail, self.head).astype(dtype or np.float64, copy=False)
 
 
-@kernel
+@kernel(inline="always")
 def _apart(a, b, period, wraps):
     """a − b, the short way around if the image wraps after `period` pixels."""
     d = a - b
-    if wraps:
-        if d == period - 1:
-            return -1
-        if d == 1 - period:
-            return 1
+    if wraps and d == period - 1:
+        d = -1
+    elif wraps and d == 1 - period:
+        d = 1
     return d
 
 
-@kernel
+@kernel(inline="always")
 def _log_ratio(above, below):
     """log(above / below) of two positive numbers. Near 1 a short series is as exact as the logarithm, and quicker."""
     s = (above - below) / (above + below)
@@ -148,27 +151,32 @@ def _log_ratio(above, below):
 
 
 @kernel(parallel_from=2**19, error_model="numpy")
-def _planar(normals, position, x, y, z, tail, head, central, wraps, slope, at, limit, out, share=WHOLE):
-    """Write the jump of each edge, or 0 beyond ±limit. Assumes valid pixel numbers and positions inside x, y and z."""
+def _planar(normals, position, x, y, z, tail, head, central, wraps, slope, places, limit, out, share=WHOLE):
+    """Write the jump of each edge for a crease at each of the places, or 0 beyond ±limit, to `out` (n_places, n_edges).
+
+    Assumes valid pixel numbers and positions inside x, y and z.
+    """
     height, width = x.shape
-    for e in portion(len(out), share):
+    for e in portion(out.shape[1], share):
         a, b = tail[e], head[e]
         va, ua = row_and_column(position[a], width)
         vb, ub = row_and_column(position[b], width)
         ax, ay, az = normals[a, 0], normals[a, 1], normals[a, 2]
         bx, by, bz = normals[b, 0], normals[b, 1], normals[b, 2]
-        if central:
-            mx = (1.0 - at) * x[va, ua] + at * x[vb, ub]
-            my = (1.0 - at) * y[va, ua] + at * y[vb, ub]
-            mz = (1.0 - at) * z[va, ua] + at * z[vb, ub]
-            above = (ax * mx + ay * my + az * mz) * (bx * x[vb, ub] + by * y[vb, ub] + bz * z[vb, ub])
-            below = (ax * x[va, ua] + ay * y[va, ua] + az * z[va, ua]) * (bx * mx + by * my + bz * mz)
-            jump = _log_ratio(above, below) if above > 0.0 and below > 0.0 else np.inf
-            out[e] = jump if -limit < jump < limit else 0.0
-        else:
-            du, dv = _apart(ua, ub, width, wraps[0]), _apart(va, vb, height, wraps[1])
-            jump = -at * (ax * du + ay * dv) / az - (1.0 - at) * (bx * du + by * dv) / bz
-            out[e] = (jump if -limit < jump < limit else 0.0) - (slope[0] * du + slope[1] * dv)
+        for k in range(len(places)):
+            at = places[k]
+            if central:
+                mx = (1.0 - at) * x[va, ua] + at * x[vb, ub]
+                my = (1.0 - at) * y[va, ua] + at * y[vb, ub]
+                mz = (1.0 - at) * z[va, ua] + at * z[vb, ub]
+                above = (ax * mx + ay * my + az * mz) * (bx * x[vb, ub] + by * y[vb, ub] + bz * z[vb, ub])
+                below = (ax * x[va, ua] + ay * y[va, ua] + az * z[va, ua]) * (bx * mx + by * my + bz * mz)
+                jump = _log_ratio(above, below) if above > 0.0 and below > 0.0 else np.inf
+                out[k, e] = jump if -limit < jump < limit else 0.0
+            else:
+                du, dv = _apart(ua, ub, width, wraps[0]), _apart(va, vb, height, wraps[1])
+                jump = -at * (ax * du + ay * dv) / az - (1.0 - at) * (bx * du + by * dv) / bz
+                out[k, e] = (jump if -limit < jump < limit else 0.0) - (slope[0] * du + slope[1] * dv)
 
 
 @kernel(parallel_from=2**19, error_model="numpy")

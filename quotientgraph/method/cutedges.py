@@ -88,7 +88,9 @@ class CutEdges:
     slack: Any = None
 
     @classmethod
-    def from_graph(cls, graph: Quotient, potential: np.ndarray, scale: float | np.ndarray) -> CutEdges:
+    def from_graph(
+        cls, graph: Quotient, potential: np.ndarray, scale: float | np.ndarray, given_up: CutEdges | None = None
+    ) -> CutEdges:
         """Gather what the weights of a graph's cut edges need.
 
         Parameters
@@ -97,14 +99,25 @@ class CutEdges:
         potential : (n_pixels,) float64
         scale : float or (n_pixels,) float64
             Factor of a residual before it is compared with the outlier thresholds; see `Outliers.scale`.
+        given_up : CutEdges, optional
+            Those of a finer graph, on the host, that nobody needs any more: their memory is used again. A system takes
+            longer to hand out new memory than it takes to fill it.
         """
         pixels, borders = graph.pixels, Borders.from_graph(graph)
         pattern, start, number = borders.pattern, borders.start, borders.number
         n_cut, one_sided = len(number), graph.jump.ndim == 2
-        difference, residual = np.empty(n_cut), np.empty(n_cut)
-        residual_back = np.empty(n_cut) if one_sided else residual
-        beyond, component = np.empty((2, n_cut)), np.empty((2, n_cut), dtype=np.int32)
-        gamma_squared, unit = np.empty((2, n_cut)), np.empty(n_cut)
+
+        def room(name: str, *shape: int) -> np.ndarray:
+            old = np.empty(0) if given_up is None else getattr(given_up, name).reshape(-1)
+            size = int(np.prod(shape))
+            if len(old) < size or len(old) == 0:
+                return np.empty(shape, dtype=np.int32 if name == "beyond_component" else np.float64)
+            return old[:size].reshape(shape)
+
+        difference, residual = room("difference", n_cut), room("residual", n_cut)
+        residual_back = room("residual_back", n_cut) if one_sided else residual
+        beyond, component = room("beyond", 2, n_cut), room("beyond_component", 2, n_cut)
+        gamma_squared, unit = room("gamma_squared", 2, n_cut), room("unit", n_cut)
         _gather(
             pixels.tail, pixels.head, pixels.map.index, pixels.map.position, pixels.map.wrap.flags, graph.labels, number,
             potential, np.broadcast_to(graph.jump[..., number], (2, n_cut)), pixels.gamma_squared, np.ravel(scale),

@@ -193,7 +193,8 @@ class Scales:
         self.base = self.potential
         self.alignments = 1
         if self.xp is np:
-            self._enter(graph, CutEdges.from_graph(graph, self.base, self.outliers.scale(graph.pixels.map)))
+            scale = self.outliers.scale(graph.pixels.map)
+            self._enter(graph, CutEdges.from_graph(graph, self.base, scale, given_up=cut))
             return
         became = self.xp.empty(cut.pattern.n, dtype=np.int32)
         became[before] = to_device(graph.labels, self.xp)

@@ -32,6 +32,9 @@ class Fragment(str):
     def _repr_html_(self) -> str:
         return str(self)
 
+    def __repr__(self) -> str:
+        return f"<HTML of {len(self):,} characters, shown by notebooks>"
+
 
 def html_fragment(result: Reconstruction) -> str:
     """Return a small static summary of a result as HTML: one picture, a few numbers and the warnings, without scripts.

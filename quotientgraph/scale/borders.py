@@ -19,6 +19,7 @@ from ..beyond.creases import edge_angles, residual_range
 from ..method.cutedges import CutEdges
 from ..method.weights import Outliers
 from .components import Components
+from .rounds import potential
 from .tiling import MARGIN
 from .window import Job, Window
 from .work import Work, Written
@@ -35,18 +36,18 @@ EDGE = np.dtype(
 GROUP = 2_000_000  # edges that are in memory at a time
 
 
-def gather(job: Job, k: int, round: int) -> Written:
+def gather(job: Job, k: int, number: int) -> Written:
     """Write the cut edges of a tile, sorted by border, and the sums of the potential over its components."""
     window = Window.read(job, k, MARGIN)
     pixels, work = window.pixels, job.work
     local = window.values(work.window("labels", window.box))
     label = window.values(work.window("labels", window.box, work.lookup("components")))
-    potential = window.values(work.window(f"x.{round}", window.box))
+    filled = window.values(potential(work, window.box, number)[0])
     graph = window.quotient(label, job.angle)
     graph = replace(graph, cut=graph.cut[window.mine[pixels.tail[graph.cut]]])
     edges = np.empty(len(graph.cut), dtype=EDGE)
     if len(edges):
-        cut = CutEdges.from_graph(graph, potential, Outliers.from_settings(job.settings).scale(pixels.map))
+        cut = CutEdges.from_graph(graph, filled, Outliers.from_settings(job.settings).scale(pixels.map))
         name = np.zeros(graph.n_components, dtype=np.int32)
         name[graph.labels] = label
         for field in ("difference", "residual", "unit"):
@@ -69,7 +70,7 @@ def gather(job: Job, k: int, round: int) -> Written:
             tail=edges["tail"][begin],
             head=edges["head"][begin],
             start=np.append(begin, len(edges)),
-            total=np.bincount(local[mine], potential[mine], n).astype(np.float64) if n else np.zeros(0),
+            total=np.bincount(local[mine], filled[mine], n).astype(np.float64) if n else np.zeros(0),
         ),
     }
 

@@ -1,9 +1,6 @@
-"""Filling over tiles: the least-squares potential of components that no tile sees whole.
+"""Filling over tiles, the start: each tile fills its own pixels, as in memory.
 
-Each tile first fills its own pixels. Then, in rounds, the error that is left is corrected over long distances on a coarse
-grid (`quotientgraph.scale.coarse`), and over short ones by every tile in its window, which reaches into its neighbours: the
-tile solves for the correction that is zero where the window ends, and keeps it for its own pixels. A round makes the error
-ten to fifty times smaller. Only components that lie in several tiles take part.
+Components that lie in one tile alone are finished then. `quotientgraph.scale.rounds` corrects the others.
 """
 
 from __future__ import annotations
@@ -11,7 +8,6 @@ from __future__ import annotations
 import numpy as np
 
 from laplacians import GridGraph, Multigrid, NeighbourLists, Solution
-from laplacians.core.arrays import sums
 from laplacians.multigrid.grid import LooseEdges
 
 from ..graph.pixels import PixelGraph
@@ -24,7 +20,6 @@ from .work import Written
 
 _FIRST = Multigrid(rtol=1e-9, energy_tol=1e-5, maxiter=100)
 _PRECISE = 1e-11  # residual, relative to that of the spanning tree, of components that one tile fills alone
-_CORRECTION = Multigrid(rtol=1e-2, maxiter=20)
 
 
 def start(job: Job, k: int) -> Written:
@@ -36,7 +31,7 @@ def start(job: Job, k: int) -> Written:
     window = Window.read(job, k, MARGIN)
     pixels, n = window.pixels, window.pixels.n_pixels
     label = window.values(job.work.window("labels", window.box, job.work.lookup("components")))
-    weight, jump = _weights(job, k, window, label)
+    weight, jump = window_weights(job, window, label)
     crossing = np.append(job.work.read("crossing"), False)[label]
     own = np.where(window.inside, weight, np.float32(0))
     (x, part), rhs = along_trees(n, pixels.tail, pixels.head, own, jump), np.zeros(n)
@@ -44,20 +39,16 @@ def start(job: Job, k: int) -> Written:
     reached = True
     if worst > 1e-13:
         size = float(np.linalg.norm(rhs))
-        x, _ = _improved(_FIRST, pixels, own, x, rhs, energy)
-        alone = np.where(crossing[pixels.tail], np.float32(0), own)
-        rhs[:] = 0.0
-        mismatch(pixels.tail, pixels.head, alone, jump, x, rhs)
-        left = float(np.linalg.norm(rhs))
-        if left > _PRECISE * size:
-            finish = Multigrid(rtol=min(max(_PRECISE * size / left, 1e-10), 0.5), maxiter=100)
-            x, solution = _improved(finish, pixels, alone, x, rhs)
-            reached = solution.converged or solution.residual * left <= 1e-8 * size
+        x, _ = improved(_FIRST, pixels, own, x, rhs, energy)
+        reached = _finish(pixels, own, jump, x, ~crossing & window.mine, size)
     first = np.cumsum(part == np.arange(n), dtype=np.int32) - 1
     part = np.where(window.mine, first[part], -1).astype(np.int32)
-    patch = _patch(job, window, label)
+    patch = coarse_patch(job, window, label)
     owned = np.where(window.mine[pixels.tail], weight, np.float32(0))
     row, column, value = patch.matrix(pixels.tail, pixels.head, owned)
+    rhs[:] = 0.0
+    mismatch(pixels.tail, pixels.head, own, jump, x, rhs)
+    key, residual = patch.sums(rhs)
     seam = window.seam[weight[window.seam] > 0]
     return {
         **job.work.write("x.0", k, window.tile_image(x, 0.0)),
@@ -78,94 +69,47 @@ def start(job: Job, k: int) -> Written:
             reached=np.array(reached),
             low=np.array(x[window.mine].min(initial=np.inf)),
             high=np.array(x[window.mine].max(initial=-np.inf)),
-            **_coarse_residual(patch, window, own, jump, x),
+            residual_key=key,
+            residual=residual,
         ),
     }
 
 
-def correct(job: Job, k: int, round: int) -> Written:
-    """Correct the filling of a tile: add the coarse correction, then what is left to correct in its window.
+def _finish(
+    pixels: PixelGraph, weight: np.ndarray, jump: np.ndarray, x: np.ndarray, chosen: np.ndarray, size: float
+) -> bool:
+    """Solve for the chosen pixels, which are whole components, until hardly more than rounding is left; changes x.
 
-    Reads the images ``x.<round − 1>``, writes ``x.<round>`` and the table ``correct.<round>``.
+    Returns whether that was reached; `size` is what the residual is compared with.
     """
-    window = Window.read(job, k, job.tiling.overlap)
-    pixels, n, work = window.pixels, window.pixels.n_pixels, job.work
-    label = window.values(work.window("labels", window.box, work.lookup("components")))
-    crossing = np.append(work.read("crossing"), False)[label]
-    x = window.values(work.window(f"x.{round - 1}", window.box))
-    change = np.zeros(n)
-    if crossing.any():
-        weight, jump = _weights(job, k, window, label)
-        weight[~crossing[pixels.tail]] = 0
-        if round == 1:
-            x += np.append(window.values(work.window("part", window.box, work.lookup("offsets"))), 0.0)[:n] * crossing
-        coarse = work.table(f"coarse.{round}")
-        patch = _patch(job, window, label)
-        patch.add_to(x, coarse["keys"], coarse["values"])
-        change = _window_correction(window, weight, jump, x, label)
-        x += change
-        own = np.where(window.inside, weight, np.float32(0))
-        residual = _coarse_residual(patch, window, own, jump, x)
-    else:
-        residual = {"residual_key": np.zeros(0, dtype=np.int64), "residual": np.zeros(0)}
-    mine = window.mine
-    return {
-        **work.write(f"x.{round}", k, window.tile_image(x, 0.0)),
-        **work.write_table(
-            f"correct.{round}",
-            k,
-            ring=x[window.ring],
-            change=np.array(np.abs(change[mine]).max(initial=0.0)),
-            low=np.array(x[mine].min(initial=np.inf)),
-            high=np.array(x[mine].max(initial=-np.inf)),
-            **residual,
-        ),
-    }
+    node = np.flatnonzero(chosen)
+    place = np.cumsum(chosen, dtype=np.int32) - 1
+    used = np.flatnonzero((weight > 0) & chosen[pixels.tail])
+    tail, head, weight, jump = place[pixels.tail[used]], place[pixels.head[used]], weight[used], jump[used]
+    part, rhs = x[node], np.zeros(len(node))
+    mismatch(tail, head, weight, jump, part, rhs)
+    left = float(np.linalg.norm(rhs))
+    if left <= _PRECISE * size:
+        return True
+    solver = Multigrid(rtol=min(max(_PRECISE * size / left, 1e-10), 0.5), maxiter=100)
+    solution = solver.improve(NeighbourLists.from_edges(len(node), tail, head, weight), part, rhs)
+    x[node] = solution.x
+    return solution.converged or solution.residual * left <= 1e-8 * size
 
 
-def _weights(job: Job, k: int, window: Window, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def window_weights(job: Job, window: Window, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Weights (float32) and jumps of the window's edges, as in memory."""
     leave_out = left_out_edges(job, window)
     return equations(window.quotient(label, job.angle), leave_out)
 
 
-def _patch(job: Job, window: Window, label: np.ndarray) -> Patch:
+def coarse_patch(job: Job, window: Window, label: np.ndarray) -> Patch:
+    """The coarse grid in a window."""
     rank = job.work.read("coarse.rank")[label]
     return Patch.from_ranks(window.box, job.spacing, window.pixels.map.position, rank, window.shape)
 
 
-def _coarse_residual(
-    patch: Patch, window: Window, own: np.ndarray, jump: np.ndarray, x: np.ndarray
-) -> dict[str, np.ndarray]:
-    """What the edges inside the tile leave of the coarse equations."""
-    rhs = np.zeros(len(x))
-    mismatch(window.pixels.tail, window.pixels.head, own, jump, x, rhs)
-    keys, values = patch.sums(rhs)
-    return {"residual_key": keys, "residual": values}
-
-
-def _window_correction(
-    window: Window, weight: np.ndarray, jump: np.ndarray, x: np.ndarray, label: np.ndarray
-) -> np.ndarray:
-    """(n_pixels,) correction that nearly solves the equations of a window and is zero at its rim."""
-    pixels, n = window.pixels, window.pixels.n_pixels
-    tail, head, fixed = pixels.tail, pixels.head, window.rim
-    rhs = np.zeros(n)
-    mismatch(tail, head, weight, jump, x, rhs)
-    rhs[fixed] = 0.0
-    out, _ = _improved(_CORRECTION, pixels, weight, np.zeros(n), rhs, fixed=fixed)
-    # A component that ends inside the window hangs on nothing. All tiles that have a part of it see it whole, and agree on
-    # the constant if its mean stays as it is.
-    number = np.unique(label, return_inverse=True)[1]
-    held = np.zeros(int(number.max(initial=-1)) + 1, dtype=bool)
-    held[number[fixed]] = True
-    mean = sums(number, out, len(held)) / np.bincount(number, minlength=len(held))
-    out -= np.where(held, 0.0, mean)[number]
-    out[fixed] = 0.0
-    return out
-
-
-def _improved(
+def improved(
     solver: Multigrid,
     pixels: PixelGraph,
     weight: np.ndarray,

@@ -13,6 +13,7 @@ import numpy as np
 from ..io.atomic import OutputError, atomic
 from .borders import Borders
 from .components import Components
+from .rounds import potential
 from .sources import INSTALL, zarr
 from .tiling import Box, Tiling
 from .window import Job
@@ -90,13 +91,12 @@ def _create(path: Path, tiling: Tiling, dtype: str, fill: float, attributes: dic
         raise OutputError(f"{path}: cannot be written ({error})") from error
 
 
-def write(job: Job, k: int, round: int, outputs: Outputs) -> Written:
+def write(job: Job, k: int, number: int, outputs: Outputs) -> Written:
     """Write the depth and the components of a tile, each one whole shard."""
     work, core = job.work, job.tiling.core(k)
     label = work.window("labels", core, work.lookup("components"))
     shift = np.append(work.read("shift"), np.nan)
-    potential = work.window(f"x.{round}", core) + shift[label]
-    depth = job.camera.depth(potential).astype(outputs.dtype)
+    depth = job.camera.depth(potential(work, core, number)[0] + shift[label]).astype(outputs.dtype)
     written = {}
     for path, values in ((outputs.depth, depth), (outputs.components, label.astype(np.int32))):
         try:

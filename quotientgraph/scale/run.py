@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from ..beyond.doubts import CHOSEN as DOUBTS
+from ..io.atomic import OutputError
 from ..method.outcome import Step
-from . import angle, borders, components, filling, hidden, outputs
+from . import angle, borders, components, filling, hidden, outputs, rounds
 from .journal import Journal
 from .memory import peak_memory
 from .pool import Pool, Task
@@ -59,7 +60,7 @@ class Run:
     seconds: dict[str, float] = field(default_factory=dict)
     tasks: dict[str, list[float]] = field(default_factory=dict)
     peaks: dict[str, int] = field(default_factory=dict)
-    rounds: list[float] = field(default_factory=list)
+    changes: list[float] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
     def stage(self, name: str, task: Task, *args: Any) -> None:
@@ -68,12 +69,20 @@ class Run:
         todo = [k for k in range(n) if not self.journal.has(name, k)]
         done = n - len(todo)
         self.watch(name, done, n)
-        for k, result in self.pool.run(measured, todo, self.job, task, *args):
-            self.journal.record(name, k, result["files"])
-            self.peaks[result["process"]] = max(self.peaks.get(result["process"], 0), result["peak"])
-            self._count(name, result["seconds"])
-            done += 1
-            self.watch(name, done, n)
+        try:
+            for k, result in self.pool.run(measured, todo, self.job, task, *args):
+                self.journal.record(name, k, result["files"])
+                self.peaks[result["process"]] = max(self.peaks.get(result["process"], 0), result["peak"])
+                self._count(name, result["seconds"])
+                done += 1
+                self.watch(name, done, n)
+        except FileNotFoundError as error:
+            if done == n or not self.journal.reused:
+                raise
+            raise OutputError(
+                f"{error.filename}: is gone, and what it was made from is no longer kept; "
+                f"remove {self.job.work.folder} and begin again"
+            ) from error
         kind = name.split(".")[0]
         self.seconds[kind] = self.seconds.get(kind, 0.0) + time.perf_counter() - began
 
@@ -104,24 +113,47 @@ class Run:
         self.stage("start", filling.start)
         if not all(bool(t["reached"]) for t in work.tables("start")):
             self.warnings.append("filling did not reach its tolerance in some tiles")
+        seams = Seams.from_tables(self.job, found)
+        ring = seams.align(work)
         if not found.crossing.any():
             return 0
-        seams = Seams.from_tables(self.job, found)
-        ring, name = seams.align(work), "start"
+        direction, residual = np.zeros(len(ring)), self._inner(seams, "start")
+        pulled = np.zeros_like(residual)
         for number in range(1, _MOST_ROUNDS + 1):
-            tables = work.tables(name)
-            if number > 1:
-                ring = np.concatenate([t["ring"] for t in tables])
-            key, residual = (np.concatenate([t[column] for t in tables]) for column in ("residual_key", "residual"))
-            keys, values = seams.coarse(ring, key, residual)
-            work.write_table(f"coarse.{number}", None, keys=keys, values=values)
-            name = f"correct.{number}"
-            self.stage(name, filling.correct, number)
-            self.journal.drop(f"x.{number - 1}")
+            name, keys = f"correct.{number}", seams.system.keys if seams.system else np.zeros(0, dtype=np.int64)
+            work.write_table(f"coarse.{number}", None, keys=keys, values=seams.coarse(ring, residual))
+            self.stage(name, rounds.correct, number)
+            step, totals = self._step(name)
+            alpha, beta = best_step(totals + seams.totals(ring, step, direction))
+            work.write(f"steps.{number}", None, np.array([alpha, beta]))
+            direction = step + beta * direction
+            ring = ring + alpha * direction
+            pulled = self._inner(seams, name) + beta * pulled
+            residual = residual - alpha * pulled
+            for old in (
+                f"y.{number - 2}",
+                f"p.{number - 2}",
+                f"s.{number - 1}",
+                *(["x.0", "part"] if number > 2 else []),
+            ):
+                self.journal.drop(old)
             if self._settled(name):
                 return number
         self.warnings.append(f"filling did not reach its tolerance after {_MOST_ROUNDS} rounds")
         return _MOST_ROUNDS
+
+    def _inner(self, seams: Seams, name: str) -> np.ndarray:
+        """(n_coarse,) the sums of Pᵀ that the tiles have made, added up."""
+        tables = self.job.work.tables(name)
+        key, value = (np.concatenate([t[column] for t in tables]) for column in ("residual_key", "residual"))
+        return seams.system.gathered(key, value) if seams.system else np.zeros(0)
+
+    def _step(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """The step in the ring, and the sums over the edges inside tiles."""
+        tables = self.job.work.tables(name)
+        return np.concatenate([t["ring"] for t in tables]).astype(np.float64), np.sum(
+            [t["totals"] for t in tables], axis=0
+        )
 
     def conclude(self, found: components.Components, scales: TiledScales, converged: bool, piece: np.ndarray) -> None:
         """Say what a user should know about the result, as sentences."""
@@ -161,8 +193,8 @@ class Run:
         change = max(float(t["change"]) for t in tables)
         size = max(float(t["high"]) for t in tables) - min(float(t["low"]) for t in tables)
         size = 1.0 if self.job.camera.central else max(size, 1e-300)
-        faster = min(change / self.rounds[-1], 0.9) if self.rounds and self.rounds[-1] > 0 else 0.9
-        self.rounds.append(change)
+        faster = min(change / self.changes[-1], 0.9) if self.changes and self.changes[-1] > 0 else 0.9
+        self.changes.append(change)
         logger.info("%s: largest change %.3g, relative %.3g", name, change, change / size)
         return change * faster / (1 - faster) <= self.tolerance * size
 
@@ -197,6 +229,19 @@ class Run:
         self.job.work.write("shift", None, shift)
         self.stage("write", outputs.write, number, where)
         return piece
+
+
+def best_step(totals: np.ndarray) -> tuple[float, float]:
+    """α and β for which y + α (s + β p) has the least energy, where p was a direction of least energy before.
+
+    The totals are those of `quotientgraph.scale.rounds`.
+    """
+    ss, sp, pp, sr, pr = totals
+    beta = -sp / pp if pp > 0 else 0.0
+    curvature = ss + 2 * beta * sp + beta * beta * pp
+    if not curvature > 0:  # there is nothing left to correct
+        return 0.0, 0.0
+    return float((sr + beta * pr) / curvature), float(beta)
 
 
 def measured(job: Job, k: int, task: Task, *args: Any) -> dict[str, Any]:

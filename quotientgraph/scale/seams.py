@@ -82,26 +82,31 @@ class Seams:
         work.write_lookup("offsets", Lookup(self.parts, offset))
         return self.ring + offset[self.part]
 
-    def coarse(self, ring: np.ndarray, key: np.ndarray, residual: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Keys and values of the coarse correction.
+    def totals(self, y: np.ndarray, s: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """(5,) what the edges between tiles add to the sums of `quotientgraph.scale.rounds`, for values in the ring."""
+        ds, dp = (values[self.tail] - values[self.head] for values in (s, p))
+        left, w = self._misfit(y), self.weight
+        return np.array([float(np.sum(w * a * b)) for a, b in ((ds, ds), (ds, dp), (dp, dp), (ds, left), (dp, left))])
+
+    def coarse(self, ring: np.ndarray, residual: np.ndarray) -> np.ndarray:
+        """(n_coarse,) values of the coarse correction.
 
         Parameters
         ----------
         ring : (n_ring,) float64
-            The potential in the ring now.
-        key, residual
+            The potential in the ring.
+        residual : (n_coarse,) float64
             What the edges inside the tiles leave of the coarse equations.
         """
         if self.system is None:
-            return np.zeros(0, dtype=np.int64), np.zeros(0)
-        flow = self.weight * self._misfit(ring)
-        n = len(ring)
+            return np.zeros(0)
+        flow, n = self.weight * self._misfit(ring), len(ring)
         pull = np.bincount(self.tail, flow, n) - np.bincount(self.head, flow, n)
-        pull = np.where(self.corner_key[0] >= 0, pull, 0.0)
         known = self.corner_key[0] >= 0
-        keys = np.append(key, self.corner_key[:, known])
-        values = np.append(residual, (self.corner_weight * pull)[:, known])
-        return self.system.keys, self.system.solve(keys, values)
+        at_seams = self.system.gathered(
+            self.corner_key[:, known].ravel(), (self.corner_weight * pull)[:, known].ravel()
+        )
+        return self.system.factor.solve(residual + at_seams)
 
     def _misfit(self, ring: np.ndarray) -> np.ndarray:
         return self.jump - (ring[self.tail] - ring[self.head])

@@ -190,7 +190,9 @@ def _unite(parent, tail, head):
     Assumes that `parent` holds 0, 1, 2, … on entry and that tail and head are within it.
     """
     for e in range(len(tail)):
-        i, j = tail[e], head[e]
+        i, j = parent[tail[e]], parent[head[e]]
+        if i == j:  # most edges: both ends are in one tree already
+            continue
         while parent[i] != i:
             parent[i] = parent[parent[i]]
             i = parent[i]

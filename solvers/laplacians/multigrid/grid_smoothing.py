@@ -110,7 +110,7 @@ def _smooth_and_restrict(weight, inverse, r, first, part, cells, coarse, z, rows
             for u in range(1, width - 1):
                 here[u] = (wanted[u] + left[u]) * factor[u]
             if v > rows[b] + 1:
-                _restrict_row(weight, z, v - 1, first, part, cells, coarse, v - 1 == rows[b], left)
+                _restrict_row(weight, z, v - 1, first, part, cells, coarse, False, left)
 
 
 @kernel(parallel_from=PARALLEL_FROM)
@@ -119,9 +119,8 @@ def _restrict_borders(weight, first, part, cells, coarse, z, rows, share=WHOLE):
     for b in portion(len(rows) - 1, share):
         left = np.zeros(z.shape[1], dtype=np.float32)
         _restrict_row(weight, z, rows[b], first, part, cells, coarse, b > 0, left)
-        last = rows[b + 1] - 1
-        if last > rows[b]:
-            _restrict_row(weight, z, last, first, part, cells, coarse, last == rows[b], left)
+        if rows[b + 1] > rows[b] + 1:
+            _restrict_row(weight, z, rows[b + 1] - 1, first, part, cells, coarse, False, left)
 
 
 @kernel
