@@ -94,7 +94,10 @@ class Witnesses:
             facts.left.astype(np.int64), facts.right.astype(np.int64), facts.offset, _CHOSEN.slack * tolerance, weight,
             -np.logaddexp(0, -contact), torn - np.logaddexp(0, -front), torn - np.logaddexp(0, front),
         )  # fmt: skip
-        return cls(*(values[facts.valid] for values in found), float(size[several].sum() / size.sum()))
+        left, right, *rest = (values[facts.valid] for values in found)
+        offset, slack, weight, touch, left_front, right_front = rest
+        divided = float(size[several].sum() / size.sum())
+        return cls(left, right, offset, slack, weight, touch, left_front, right_front, divided)
 
 
 def join(n: int, witnesses: Witnesses, size: np.ndarray) -> np.ndarray:
