@@ -148,13 +148,7 @@ def _divide(weight, inverse, count, part, share=WHOLE):
             count[row, k] = n
 
 
-@kernel
-def _between(weight, part, k, v, u, y, x):
-    """The weight of edge k of cell (v, u), whose other end is (y, x), if both cells are in the first group of a square."""
-    return weight[k, v, u] if part[v, u] == 0 and part[y, x] == 0 else np.float32(0)
-
-
-@kernel
+@kernel(inline="always")
 def _all_whole(own, next_row, k):
     """Whether square k, those beside it and those below these three have at most one group each; see `Squares.first`."""
     low, high = max(k - 1, 0), min(k + 1, len(own) - 1)
@@ -177,11 +171,8 @@ def _add_up(weight, first, part, out, start, share=WHOLE):
     Assumes zeros in both. Inside a component all squares are whole, so that no cell must be looked at.
     """
     n_rows, n_columns = first.shape
-    # `_between` takes these and not the number of the edge: it would be compiled for every constant.
-    to_right, to_left_down, to_down, to_right_down = weight[0], weight[1], weight[2], weight[3]
     for row in portion(n_rows, share):
         v, n = 2 * row + 1, 0
-        last = row + 1 == n_rows
         own, next_row = first[row], first[min(row + 1, n_rows - 1)]
         right, left_down, down, right_down = out[0, row + 1], out[1, row + 1], out[2, row + 1], out[3, row + 1]
         for k in range(n_columns):
@@ -195,22 +186,17 @@ def _add_up(weight, first, part, out, start, share=WHOLE):
                 right_down[k + 1] = weight[3, v + 1, u + 1]
                 continue
             for i in range(16):
-                n += _is_loose(weight, part, row, k, i)[0]
-            right[k + 1] = (
-                _between(to_right, part, v, u + 1, v, u + 2)
-                + _between(to_right_down, part, v, u + 1, v + 1, u + 2)
-                + _between(to_right, part, v + 1, u + 1, v + 1, u + 2)
-                + _between(to_left_down, part, v, u + 2, v + 1, u + 1)
-            )
-            if not last:
-                left_down[k + 1] = _between(to_left_down, part, v + 1, u, v + 2, u - 1)
-                down[k + 1] = (
-                    _between(to_down, part, v + 1, u, v + 2, u)
-                    + _between(to_right_down, part, v + 1, u, v + 2, u + 1)
-                    + _between(to_left_down, part, v + 1, u + 1, v + 2, u)
-                    + _between(to_down, part, v + 1, u + 1, v + 2, u + 1)
-                )
-                right_down[k + 1] = _between(to_right_down, part, v + 1, u + 1, v + 2, u + 2)
+                loose, y, x, other_y, other_x = _is_loose(weight, part, row, k, i)
+                n += loose
+                w = weight[i % 4, y, x]
+                if w > 0 and part[y, x] + part[other_y, other_x] == 0:
+                    across = (other_x - 1) // 2 - k
+                    if (other_y - 1) // 2 > row:
+                        out[across + 2, row + 1, k + 1] += w
+                    elif across > 0:
+                        right[k + 1] += w
+            if part[v, u + 2] + part[v + 1, u + 1] == 0:  # this edge is kept by the square to the right
+                right[k + 1] += weight[1, v, u + 2]
         start[row + 1] = n
 
 
