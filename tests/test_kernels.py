@@ -21,6 +21,7 @@ from laplacians.backends.direct import Direct
 from laplacians.backends.numba_cg import NumbaCG
 from laplacians.core import edges
 from laplacians.core.jit import Kernel
+from laplacians.direct.inverse import inverse_entries
 from laplacians.multigrid import contraction, grid, hierarchy, smoothing
 
 SEEDS = range(12)
@@ -111,6 +112,7 @@ def solve_everything(seed):
     edges.group_edges(system.n, *(np.asarray(a, dtype=np.int32) for a in graph(seed)[1:3]))
     kinds = Direct(dense_up_to=0), laplacians.Multigrid(coarsest=6, rtol=1e-4), NumbaCG(rtol=1e-3, maxiter=300)
     found = [kind.solve(system) for kind in kinds]
+    inverse_entries(kinds[0].factor(system), system.pattern.tail, system.pattern.head)
     return max(system.residual(found[0].x), system.residual(found[1].x), solve_on_a_grid(seed))
 
 

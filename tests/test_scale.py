@@ -97,6 +97,23 @@ def test_tiles_give_the_answer_of_the_whole_map(tmp_path, preset, settings):
     assert not (tmp_path / "depth.work").exists()
 
 
+@pytest.mark.parametrize(
+    ("part", "noise", "settings"),
+    [
+        (np.s_[:64, :80], 0.0, {"angle": None}),
+        (np.s_[:64, :1], 0.0, {}),
+        (np.s_[:5], 0.0, {"reweighting": "hard"}),
+        (np.s_[:, :100], 0.05, {}),
+    ],
+    ids=["pixels", "column", "strip", "noise"],
+)
+def test_odd_maps(tmp_path, part, noise, settings):
+    """Every pixel a component, maps narrower than a tile, crumbs: the answer is that of the whole map."""
+    normals, mask = (image[part] for image in bumpy(90, 110, noise))
+    depth, _ = scale.integrate(normals, mask, out=tmp_path / "depth.zarr", tile=40, workers=1, **settings)
+    assert difference(whole(normals, mask, **settings), depth.compute()) < 1e-6
+
+
 def test_the_map_has_hidden_jumps_across_tiles():
     """The comparison above means something: components of the map hide depth jumps, longer than a tile."""
     normals, mask = bumpy(170, 203)

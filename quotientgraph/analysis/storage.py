@@ -8,7 +8,7 @@ as with lines of discontinuity or another model of continuity.
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
@@ -34,6 +34,7 @@ def save_graph(graph: Quotient, path: str | PathLike[str]) -> None:
     """Write a decomposition with its levels; `load_graph` reads it."""
     levels = graph.levels
     first, pixels, source = levels[0], graph.pixels, graph.pixels.map
+    _check_map(source)
     camera, arrays = _stored_camera(source.camera)
     arrays |= {
         "position": source.position,
@@ -152,6 +153,15 @@ def _pixels(arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> PixelGraph:
         _need(len(ends) == 0 or (int(ends.min()) >= 0 and int(ends.max()) < len(position)), "tail")
     _need(bool((tail < head).all()), "tail")
     return replace(pixels, tail=tail, head=head, removed=removed)
+
+
+def _check_map(source: NormalMap) -> None:
+    """Raise ValueError if a normal map has properties that the file would not keep."""
+    plain = NormalMap(source.normals, source.index, source.position, source.camera, source.dropped)
+    for field in fields(NormalMap):
+        kept = getattr(plain, field.name)
+        if kept is not getattr(source, field.name) and kept != getattr(source, field.name):
+            raise ValueError(f"{field.name}: a graph whose normal map has it cannot be saved")
 
 
 def _stored_camera(camera: Camera) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

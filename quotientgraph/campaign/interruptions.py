@@ -63,10 +63,10 @@ def _forked(words: list[str], folder: Path, before: Callable[[], None] = lambda:
     try:
         for descriptor, name in ((1, "stdout"), (2, "stderr")):
             os.dup2(os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666), descriptor)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
         from ..cli import main
 
         before()
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # until here an interrupt ends the process
         code = main(words)
         sys.stdout.flush()
         sys.stderr.flush()
@@ -107,6 +107,7 @@ def _stage() -> Iterator[tuple[Path, list[str], float]]:
         words = _prepared(folder)
         from ..cli import main
 
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # for the runs, until they have begun
         null = os.open(os.devnull, os.O_WRONLY)
         for descriptor in (1, 2):
             os.dup2(null, descriptor)

@@ -59,7 +59,7 @@ def correct_and_smooth(graph: GridGraph, r: np.ndarray, group: Squares, correcti
 
 @kernel
 def _restrict_row(weight, z, v, first, part, cells, coarse, before, left):
-    """Add the residual of row v after a sweep from zero to `coarse`. `before` says whether row v − 1 came after it.
+    """Add the residual of row v after a sweep from zero to `coarse`. `before` is 0 unless row v − 1 came after it.
 
     The equation of a cell holds except for the neighbours whose z was not known when it was computed, and for the damping.
     """
@@ -70,7 +70,7 @@ def _restrict_row(weight, z, v, first, part, cells, coarse, before, left):
         left[u] = right[u] * (here[u + 1] + DAMPING * here[u]) + right[u - 1] * (here[u - 1] + DAMPING * here[u])
     for u in range(1, width - 1):
         left[u] += left_down[u] * below[u - 1] + down[u] * below[u] + right_down[u] * below[u + 1]
-    if before:
+    if before > 0:
         left_up, up, right_up = weight[3, v - 1], weight[2, v - 1], weight[1, v - 1]
         for u in range(1, width - 1):
             left[u] += left_up[u - 1] * above[u - 1] + up[u] * above[u] + right_up[u + 1] * above[u + 1]
@@ -96,6 +96,7 @@ def _smooth_and_restrict(weight, inverse, r, first, part, cells, coarse, z, rows
     `cells` is the view of `coarse` as an image. Loose edges are not part of this.
     """
     width = z.shape[1]
+    none = 0 * width  # a literal would have `_restrict_row` compiled once more
     for b in portion(len(rows) - 1, share):
         left = np.zeros(width, dtype=np.float32)
         for v in range(rows[b], rows[b + 1]):
@@ -110,17 +111,18 @@ def _smooth_and_restrict(weight, inverse, r, first, part, cells, coarse, z, rows
             for u in range(1, width - 1):
                 here[u] = (wanted[u] + left[u]) * factor[u]
             if v > rows[b] + 1:
-                _restrict_row(weight, z, v - 1, first, part, cells, coarse, False, left)
+                _restrict_row(weight, z, v - 1, first, part, cells, coarse, none, left)
 
 
 @kernel(parallel_from=PARALLEL_FROM)
 def _restrict_borders(weight, first, part, cells, coarse, z, rows, share=WHOLE):
     """Add the residual of the first and last row of each block to `coarse`."""
+    none = 0 * z.shape[1]
     for b in portion(len(rows) - 1, share):
         left = np.zeros(z.shape[1], dtype=np.float32)
-        _restrict_row(weight, z, rows[b], first, part, cells, coarse, b > 0, left)
+        _restrict_row(weight, z, rows[b], first, part, cells, coarse, b, left)
         if rows[b + 1] > rows[b] + 1:
-            _restrict_row(weight, z, rows[b + 1] - 1, first, part, cells, coarse, False, left)
+            _restrict_row(weight, z, rows[b + 1] - 1, first, part, cells, coarse, none, left)
 
 
 @kernel
