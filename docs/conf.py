@@ -35,7 +35,7 @@ exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = "quotientgraph"
 html_static_path = ["style"]
-html_css_files = ["gallery.css"]
+html_css_files = ["pages.css"]
 
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3
@@ -56,5 +56,14 @@ def _mend_docstring(app, what, name, obj, options, lines):
     lines[:] = [line if ">>>" in line else re.sub(r"(?<!\\)\|(?=\S)([^|`]+?)\|", r"\\|\1\\|", line) for line in lines]
 
 
+def _list_other_pages(app, docname, source):
+    """In the index, replace the line * by the pages that no other list names, so that each is listed once."""
+    if docname == "index":
+        named = set(re.findall(r"^([\w/]+)$", source[0], re.M)) | {"index"}
+        rest = sorted(page.stem for page in HERE.glob("*.md") if page.stem not in named)
+        source[0] = re.sub(r"^\*$", "\n".join(rest), source[0], flags=re.M)
+
+
 def setup(app):
     app.connect("autodoc-process-docstring", _mend_docstring)
+    app.connect("source-read", _list_other_pages)
