@@ -36,7 +36,7 @@ from .settings import Settings, check_angle
 _LARGE = 40_000
 
 # What integration takes at its peak, at least; see docs/speed.md.
-_BYTES_PER_PIXEL = 220
+_BYTES_PER_PIXEL = 150
 
 
 class QuotientGraph(ExportedQuotient):

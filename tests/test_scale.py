@@ -16,7 +16,7 @@ import laplacians
 from quotientgraph import Pinhole, QuotientGraph, RayMap
 from quotientgraph.beyond.hidden_jumps import hidden_jumps
 from quotientgraph.cli import main
-from quotientgraph.method.filling import fill
+from quotientgraph.method.filling import equations, fill
 
 dask = pytest.importorskip("dask.array")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -95,6 +95,29 @@ def test_tiles_give_the_answer_of_the_whole_map(tmp_path, preset, settings):
     assert report.rounds, "no component crossed a seam"
     assert len(report.history) == len(expected.history)
     assert not (tmp_path / "depth.work").exists()
+
+
+def test_the_map_has_hidden_jumps_across_tiles():
+    """The comparison above means something: components of the map hide depth jumps, longer than a tile."""
+    normals, mask = bumpy(170, 203)
+    graph = QuotientGraph.from_normals(normals, mask, check=False)
+    found = hidden_jumps(graph, *equations(graph, None))
+    column = graph.pixels.map.position[graph.pixels.tail[found]] % 203
+    assert np.ptp(column) > 64
+
+
+def test_nothing_is_imported_otherwise():
+    """Neither Dask nor Zarr is loaded by the library itself, nor by the command line's integrate."""
+    program = (
+        "import sys, quotientgraph, quotientgraph.cli.integrate\n"
+        "quotientgraph.integrate\n"
+        "print([name for name in ('dask', 'distributed', 'zarr', 'pyarrow') if name in sys.modules])"
+    )
+    root = Path(__file__).parents[1]
+    paths = [str(root), str(root / "solvers"), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_a_component_within_a_tile_is_filled_as_in_memory(tmp_path):
@@ -189,8 +212,9 @@ def test_a_run_is_not_mixed_with_another(small, tmp_path):
     with pytest.raises(OSError, match="other settings"):
         scale.integrate(*small, out=where, tile=48, workers=1, resume=True, max_iterations=7)
     scale.integrate(*small, out=where, tile=48, workers=1, resume=True)
-    with pytest.raises(OSError, match=r"exists.*overwrite"):
-        scale.integrate(*small, out=where, tile=48, workers=1)
+    for resume in (False, True):  # there is nothing left to resume
+        with pytest.raises(OSError, match=r"exists.*overwrite"):
+            scale.integrate(*small, out=where, tile=48, workers=1, resume=resume)
 
 
 def test_a_full_disk_stops_with_its_name_and_can_be_resumed(small, undisturbed, tmp_path, monkeypatch):

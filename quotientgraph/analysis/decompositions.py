@@ -38,7 +38,7 @@ G = TypeVar("G", bound=Quotient)
 class _Constants:
     """Chosen on buddha and harvest at 3.5°, and looked at on cat, goblet, bear and bedroom; docs/analysis.md has a table."""
 
-    size: int = 10  # pixels: what has fewer is tiny
+    size: int = 6  # pixels: what has fewer is tiny
     fit: float = 0.03  # pixels: the mean residual up to which a border fits
     n_alignments: int = 6  # iterations; after fewer of them, residuals do not tell yet which side a component is on
 

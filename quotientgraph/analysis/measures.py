@@ -74,7 +74,7 @@ def cycle_residuals(graph: Quotient, potential: np.ndarray) -> np.ndarray:
     count = np.diff(start)
     offset = np.add.reduceat(signed[order], start[:-1]) / count
     longest = np.argsort(-count, kind="stable")  # along_trees takes the edges in order, as Kruskal's algorithm does
-    x = along_trees(
+    x, _ = along_trees(
         graph.n_components, pattern.tail[longest], pattern.head[longest], np.ones(len(count)), offset[longest]
     )
     closing = offset - (x[pattern.tail] - x[pattern.head])

@@ -10,7 +10,7 @@ from ..integration import METHODS, keywords_of
 from .cases import Case
 from .jobs import Job, run_method
 
-_LARGE = 100_000  # pixels: from about here on, kernels use their parallel forms
+_LARGE = 100_000  # pixels: from about here on, multigrid has several levels
 _ITERATIONS = 7  # enough to reach a merge of components
 _PIXEL_ITERATIONS = 3  # a pixel-level method has used all of its kernels after three iterations, and they are slow
 _warm: set[str] = set()

@@ -84,7 +84,9 @@ class PixelGraph:
     @property
     def gamma_squared(self) -> np.ndarray:
         """(n_pixels,) γ² = (f·n·ray)², BiNI's confidence of a pixel (f = 1 for an orthographic camera)."""
-        return np.square(self.map.focal * self.map.facing)
+        out = self.map.facing
+        out *= self.map.focal
+        return np.square(out, out=out)
 
     def cells(self) -> tuple[tuple[int, int], np.ndarray] | None:
         """Where the pixels lie on the smallest grid that holds them, in a frame of empty cells.

@@ -108,7 +108,8 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
 def equations(graph: Quotient, leave_out: LeaveOut | None) -> tuple[np.ndarray, np.ndarray]:
     """Weight (n_edges,) float32 of both equations of each edge together, 0 if it does not count, and their mean jump."""
     tail, head = graph.pixels.tail, graph.pixels.head
-    gamma = 0.5 * graph.pixels.gamma_squared
+    gamma = graph.pixels.gamma_squared
+    gamma *= 0.5
     jump = np.asarray(graph.jump)
     if jump.ndim == 2:
         jump = (gamma[tail] * jump[0] + gamma[head] * jump[1]) / (gamma[tail] + gamma[head])

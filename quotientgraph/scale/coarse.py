@@ -19,7 +19,7 @@ from laplacians.core.jit import kernel
 from laplacians.direct.cholesky import Factor, factorise
 
 from ..geometry.camera import Shape
-from .tiling import Box
+from .tiling import Box, compact
 
 # What is added to the diagonal, as a part of it. Constants cost no energy, nor do functions that differ nowhere on a small
 # component, so that the matrix alone is singular.
@@ -56,8 +56,10 @@ class Patch:
     @classmethod
     def from_ranks(cls, box: Box, spacing: int, position: np.ndarray, rank: np.ndarray, shape: Shape) -> Patch:
         """From the rank (n_pixels,) of the component of each pixel, −1 for none."""
-        ranks = np.unique(rank[rank >= 0])
-        slot = np.where(rank >= 0, np.searchsorted(ranks, rank), -1).astype(np.int32)
+        ranks, slot = compact(rank + 1)
+        if len(ranks) and ranks[0] == 0:
+            ranks, slot = ranks[1:], slot - np.int32(1)
+        ranks = ranks - 1
         return cls(box, spacing, position, slot, ranks.astype(np.int64), shape)
 
     @property

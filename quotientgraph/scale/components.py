@@ -9,7 +9,7 @@ import numpy as np
 from laplacians.core.edges import connected_labels
 
 from ..graph.selection import similar_edges
-from .tiling import MARGIN, Tiling
+from .tiling import MARGIN, compact
 from .window import Job, Window
 from .work import Lookup, Work, Written
 
@@ -26,7 +26,7 @@ def label(job: Job, k: int) -> Written:
     joined = similar & window.inside
     found = connected_labels(pixels.n_pixels, pixels.tail[joined], pixels.head[joined])
     own = np.zeros(pixels.n_pixels, dtype=np.int32)
-    _, own[mine] = np.unique(found[mine], return_inverse=True)
+    own[mine] = compact(found[mine])[1]
     labels = np.where(mine, own, -1)
     n = int(labels.max(initial=-1)) + 1
     position = window.position
@@ -159,18 +159,11 @@ def unite(work: Work) -> Components:
         box[side] = begin
         reduce.at(box[side], component, every[side])
     lookup = Lookup(start, component)
-    crossing = _tiles_of(work.tiling, box) > 1
-    crossing &= pieces > 1
+    crossing = pieces > 1  # its labels meet at seams only, so they lie in several tiles
     work.write_lookup("components", lookup)
     work.write("crossing", None, crossing)
     left_out = sum(int(t["left_out"]) for t in tables)
     return Components(lookup, size, box, crossing, ring, component[node], tail, head, left_out)
-
-
-def _tiles_of(tiling: Tiling, box: np.ndarray) -> np.ndarray:
-    """How many tiles bounding boxes touch."""
-    first, last = box[:2] // tiling.tile, box[2:] // tiling.tile
-    return (last - first + 1).prod(axis=0)
 
 
 def starts(lists: list[np.ndarray]) -> np.ndarray:

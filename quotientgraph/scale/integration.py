@@ -119,7 +119,7 @@ def integrate(
     tiling = _tiling(source, tile, overlap, memory)
     where = Outputs(Path(out).resolve(), dtype)
     work = Work(where.depth.with_name(where.depth.name.removesuffix(".zarr") + ".work"), tiling)
-    if where.depth.exists() and not (overwrite or resume):
+    if where.depth.exists() and not (overwrite or (resume and work.folder.exists())):
         raise OutputError(f"{where.depth}: exists; pass overwrite=True (--overwrite), or choose another name")
     where.depth.parent.mkdir(parents=True, exist_ok=True)
     identity = {

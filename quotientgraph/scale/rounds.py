@@ -18,7 +18,7 @@ from laplacians.core.jit import kernel
 
 from ..method.filling import mismatch
 from .filling import coarse_patch, improved, window_weights
-from .tiling import Box
+from .tiling import Box, compact
 from .window import Job, Window
 from .work import Work, Written
 
@@ -98,7 +98,7 @@ def _window_correction(
     out, _ = improved(_CORRECTION, pixels, weight, np.zeros(n), rhs, fixed=fixed)
     # A component that ends inside the window hangs on nothing. All tiles that have a part of it see it whole, and agree on
     # the constant if its mean stays as it is.
-    number = np.unique(label, return_inverse=True)[1]
+    number = compact(label)[1]
     held = np.zeros(int(number.max(initial=-1)) + 1, dtype=bool)
     held[number[fixed]] = True
     mean = sums(number, out, len(held)) / np.bincount(number, minlength=len(held))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..beyond.doubts import CHOSEN as DOUBTS
+from ..io.atomic import OutputError
 from ..method.outcome import Step
 from . import angle, borders, components, filling, hidden, outputs, rounds
 from .journal import Journal
@@ -68,12 +69,20 @@ class Run:
         todo = [k for k in range(n) if not self.journal.has(name, k)]
         done = n - len(todo)
         self.watch(name, done, n)
-        for k, result in self.pool.run(measured, todo, self.job, task, *args):
-            self.journal.record(name, k, result["files"])
-            self.peaks[result["process"]] = max(self.peaks.get(result["process"], 0), result["peak"])
-            self._count(name, result["seconds"])
-            done += 1
-            self.watch(name, done, n)
+        try:
+            for k, result in self.pool.run(measured, todo, self.job, task, *args):
+                self.journal.record(name, k, result["files"])
+                self.peaks[result["process"]] = max(self.peaks.get(result["process"], 0), result["peak"])
+                self._count(name, result["seconds"])
+                done += 1
+                self.watch(name, done, n)
+        except FileNotFoundError as error:
+            if done == n or not self.journal.reused:
+                raise
+            raise OutputError(
+                f"{error.filename}: is gone, and what it was made from is no longer kept; "
+                f"remove {self.job.work.folder} and begin again"
+            ) from error
         kind = name.split(".")[0]
         self.seconds[kind] = self.seconds.get(kind, 0.0) + time.perf_counter() - began
 

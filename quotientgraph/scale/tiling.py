@@ -16,6 +16,17 @@ ALIGNED = 8
 MARGIN = 2 * ALIGNED
 
 
+def compact(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Number the values that occur, in their order; like ``np.unique`` with its inverse, without sorting.
+
+    >>> [part.tolist() for part in compact(np.array([7, 3, 7]))]
+    [[3, 7], [1, 0, 1]]
+    """
+    seen = np.zeros(int(numbers.max(initial=-1)) + 1, dtype=bool)
+    seen[numbers] = True
+    return np.flatnonzero(seen), (np.cumsum(seen, dtype=np.int32) - 1)[numbers].astype(np.int32, copy=False)
+
+
 class Box(NamedTuple):
     """A rectangle of pixels: rows top:bottom, columns left:right."""
 

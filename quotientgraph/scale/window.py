@@ -15,7 +15,7 @@ from ..graph.quotient import Quotient, jumps_of
 from ..settings import BEST, Settings
 from .cameras import window_camera
 from .sources import Source
-from .tiling import Box, Tiling
+from .tiling import Box, Tiling, compact
 from .work import Work
 
 
@@ -143,12 +143,9 @@ class Window:
 
     def quotient(self, labels: np.ndarray, angle: float | None) -> Quotient:
         """Q0 of the window from the component (n_pixels,) of each pixel, with smaller numbers in the same order."""
-        seen = np.zeros(int(labels.max(initial=-1)) + 1, dtype=bool)
-        seen[labels] = True
-        compact = (np.cumsum(seen, dtype=np.int32) - 1)[labels].astype(np.int32)
-        pixels = self.pixels
-        cut = np.flatnonzero(compact[pixels.tail] != compact[pixels.head]).astype(np.int32)
-        return Quotient(pixels, jumps_of(pixels, planar), compact, cut, angle=angle)
+        pixels, number = self.pixels, compact(labels)[1]
+        cut = np.flatnonzero(number[pixels.tail] != number[pixels.head]).astype(np.int32)
+        return Quotient(pixels, jumps_of(pixels, planar), number, cut, angle=angle)
 
 
 def normal_map(job: Job, box: Box) -> NormalMap:

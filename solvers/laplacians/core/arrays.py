@@ -104,8 +104,10 @@ def centred(x: Any, labels: Any) -> Any:
     >>> centred(np.array([1.0, 3.0, 5.0]), np.array([0, 0, 1])).tolist()
     [-1.0, 1.0, 0.0]
     """
-    size = array_namespace(x).bincount(labels)
-    return x - (sums(labels, x, len(size)) / size)[labels]
+    xp = array_namespace(x)
+    size = xp.bincount(labels)
+    mean = (sums(labels, x, len(size)) / size)[labels]
+    return xp.subtract(x, mean, out=mean)
 
 
 def norm(values: Any) -> float:

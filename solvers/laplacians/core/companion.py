@@ -43,7 +43,9 @@ def use(module: str) -> None:
 def start() -> None:
     """Start the second process, once; does nothing if no module was named or only one thread may be used."""
     global _process
-    if _module is None or _process is not None or _MARK in os.environ or not sys.executable or n_threads() < 2:
+    # Where Python is part of another program, the executable is that program.
+    python = os.path.basename(sys.executable or "").lower().startswith(("python", "pypy"))
+    if _module is None or _process is not None or _MARK in os.environ or not python or n_threads() < 2:
         return
     import numba
 
@@ -57,6 +59,7 @@ def start() -> None:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),  # Windows would open a console
         )
     except OSError as error:  # a system that allows no further process; this one compiles everything then
         _LOG.debug("no second process to compile kernels: %s", error)

@@ -30,7 +30,7 @@ from .vectors import dot
 _WORTHWHILE = 0.8
 # A contracted grid is turned into neighbour lists when it has fewer nodes than this, or when more than this part of them has
 # no cell.
-_SMALLEST_GRID, _MOST_OTHERS = 2**15, 0.2
+_SMALLEST_GRID, _MOST_OTHERS = 2**15, 0.35
 # One step of the coarse solver is enough if it leaves at most this fraction of the squared residual.
 _ENOUGH = 0.0625
 
