@@ -149,9 +149,9 @@ def _divide(weight, inverse, count, part, share=WHOLE):
 
 
 @kernel
-def _between(weight, part, k, v, u, y, x):
-    """The weight of edge k of cell (v, u), whose other end is (y, x), if both cells are in the first group of a square."""
-    return weight[k, v, u] if part[v, u] == 0 and part[y, x] == 0 else np.float32(0)
+def _between(weight, part, v, u, y, x):
+    """The weight of the edge from cell (v, u) to (y, x), if both cells are in the first group of a square."""
+    return weight[v, u] if part[v, u] == 0 and part[y, x] == 0 else np.float32(0)
 
 
 @kernel
