@@ -157,7 +157,10 @@ def _pixels(arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> PixelGraph:
 
 def _check_map(source: NormalMap) -> None:
     """Raise ValueError if a normal map has properties that the file would not keep."""
-    plain = NormalMap(source.normals, source.index, source.position, source.camera, source.dropped)
+    plain = NormalMap(
+        source.normals, source.index, source.position, source.camera, source.dropped, source.wrap, source.slope,
+        source.keeps_slope,
+    )  # fmt: skip
     for field in fields(NormalMap):
         kept = getattr(plain, field.name)
         if kept is not getattr(source, field.name) and kept != getattr(source, field.name):
