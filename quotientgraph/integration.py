@@ -72,6 +72,7 @@ def integrate(
     fill_solver: Any = None,
     filling: str | None = None,
     creases: str | None = None,
+    joining: str | None = None,
     preset: str | None = None,
     prior: ArrayLike | None = None,
     prior_weight: float | None = None,
@@ -97,7 +98,7 @@ def integrate(
     method : str
         "components", or a peer: "pixels", "logdepth", "logdepth-d", "bini", "poisson", "fft".
     solver, reweighting, lower, upper, thresholds, max_iterations, energy_tol, merge_every, device, progress, fill_solver, \
-filling, creases, preset, prior, prior_weight, prior_kind, \
+filling, creases, joining, preset, prior, prior_weight, prior_kind, \
 prior_confidence, anchors
         As in `QuotientGraph.optimize`. What is not given is the method's own default. A peer takes some of them, see
         `quotientgraph.baselines`, and refuses the others.
@@ -132,6 +133,7 @@ prior_confidence, anchors
         "fill_solver": fill_solver,
         "filling": filling,
         "creases": creases,
+        "joining": joining,
         "preset": preset,
         "prior": prior,
         "prior_weight": prior_weight,
