@@ -173,6 +173,7 @@ class QuotientGraph(ExportedQuotient):
         fill_solver: Any = "auto",
         filling: str | None = None,
         creases: str | None = None,
+        joining: str | None = None,
         preset: str | None = None,
         prior: ArrayLike | None = None,
         prior_weight: float = 1.0,
@@ -207,9 +208,13 @@ class QuotientGraph(ExportedQuotient):
         creases : "anywhere" or "midway", optional
             Where two components meet between two pixels: anywhere, with the edges of a border deciding together, or
             midway. It is midway when components are merged and where anchors are given.
+        joining : "certain" or "none", optional
+            Whether, in scenes that have flat faces, components are placed against each other by the borders that are most
+            certainly contacts, before the descent places the rest. Not used when components are merged, nor with anchors
+            or a prior.
         preset : "best" or "paper", optional
-            Stands for what is not given: "best" is contracted, anywhere and natural; "paper" is the published
-            method: induced, midway and absolute. By default the preset that the graph was made with. If that
+            Stands for what is not given: "best" is contracted, anywhere, certain and natural; "paper" is the
+            published method: induced, midway, none and absolute. By default the preset that the graph was made with. If that
             was another one and chose the angle, the components are formed anew with the angle of this one.
         prior : (H, W) array, optional
             Coarse depth, NaN where unknown, of any scale and offset, dense or sparse, with noise, outliers, blurred
@@ -246,6 +251,7 @@ class QuotientGraph(ExportedQuotient):
             fill_solver=fill_solver,
             filling=filling,
             creases=creases,
+            joining=joining,
             prior_weight=prior_weight,
             prior_kind=prior_kind,
         )

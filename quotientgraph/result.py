@@ -168,18 +168,13 @@ class Reconstruction(Outcome):
         check_limits(max_faces, max_error)
         pixels = self.graph.pixels
         camera, cuts, wrap = pixels.map.camera, pixels.cuts(self.broken, around=True), pixels.map.wrap
-        if wrap and not (max_faces is None and max_error is None):
-            raise ValueError(
-                'max_faces, max_error: a mesh that closes around its borders cannot be reduced; integrate with wrap="none" '
-                "or take the whole mesh"
-            )
         rise = (0.0, 0.0)
         if pixels.map.keeps_slope:
             right, down = camera.depth(np.array(self.slope) * pixels.map.shape[::-1])
             rise = float(right), float(down)
         full = triangulate(self.depth, camera, cuts=cuts, normals=self.normals, wrap=wrap, rise=rise)
         torn = cuts.diagonal | cuts.antidiagonal
-        return reduce_mesh(full, camera, max_faces=max_faces, max_error=max_error, torn=torn)
+        return reduce_mesh(full, camera, max_faces=max_faces, max_error=max_error, torn=torn, wrap=wrap)
 
     def save(
         self, path: Path | str, *, max_faces: int | Sequence[int] | None = None, max_error: float | None = None

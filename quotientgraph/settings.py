@@ -38,6 +38,9 @@ class Settings:
         Whether components are filled without the depth jumps hidden in them, or over all their edges.
     creases : "anywhere" or "midway"
         Where two components meet between two pixels: anywhere, with the edges of a border deciding together, or midway.
+    joining : "certain" or "none"
+        Whether, in scenes that have flat faces, components are placed against each other by the borders that are most
+        certainly contacts, before the reweighted descent places the rest.
 
     Examples
     --------
@@ -64,6 +67,9 @@ class Settings:
         "contracted", "fill components without the jumps hidden in them, or over all edges", "contracted", "induced"
     )
     creases: str = _choice("anywhere", "where components meet between two pixels", "anywhere", "midway")
+    joining: str = _choice(
+        "certain", "in scenes with flat faces, place components by their most certain borders first", "certain", "none"
+    )
     prior_weight: float = _value(1.0, "trust in the depth prior; its errors are taken to be smaller by the square root")
     prior_kind: str = _choice(
         "auto", "what the depth prior is", "auto", "depth", "disparity", "affine", "affine-disparity"
@@ -121,5 +127,5 @@ def check_angle(angle: Any) -> None:
 
 FIELDS: Mapping[str, Field[Any]] = MappingProxyType({one.name: one for one in fields(Settings)})
 BEST = Settings()
-PAPER = Settings(angle=3.5, thresholds="absolute", filling="induced", creases="midway")
+PAPER = Settings(angle=3.5, thresholds="absolute", filling="induced", creases="midway", joining="none")
 PRESETS: Mapping[str, Settings] = MappingProxyType({"best": BEST, "paper": PAPER})

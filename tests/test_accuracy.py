@@ -17,16 +17,16 @@ SHAPE = (128, 160)
 
 # scene, parameters: ceiling in per cent, perspective and orthographic; the paper's preset is in docs/accuracy.md
 CEILINGS = {
-    ("room", ()): (8.2, 8.5),
-    ("stairs", (("view", "front"),)): (0.06, 0.65),
-    ("stairs", (("view", "side"),)): (0.6, 0.16),
-    ("stairs", (("view", "above"),)): (11.0, 9.0),
-    ("boxes", ()): (5.9, 6.1),
+    ("room", ()): (11.5, 12.5),
+    ("stairs", (("view", "front"),)): (0.06, 0.1),
+    ("stairs", (("view", "side"),)): (0.05, 0.06),
+    ("stairs", (("view", "above"),)): (20.0, 11.0),
+    ("boxes", ()): (5.6, 5.5),
     ("step", ()): (0.05, 0.2),
     ("ramp", ()): (0.001, 0.001),
     ("tube", ()): (0.006, 0.04),
     ("torus", ()): (0.08, 0.2),
-    ("spheres", ()): (3.2, 1.3),
+    ("spheres", ()): (0.9, 0.8),
     ("bumps", ()): (0.002, 0.006),
     ("sphere", ()): (0.04, 0.12),
     ("plane", ()): (1e-6, 1e-6),

@@ -70,6 +70,13 @@ STORIES = {
     "network_normals": lambda names: (
         names["off"](names["both"].depth) < 0.5 * names["off"](names["prior"]) < names["off"](names["alone"].depth)
     ),
+    "tileable_texture": lambda names: (
+        (names["found"].source.green, names["found"].source.tile) == ("opengl", "both")
+        and names["error"] < 1e-3
+        and names["difference"] < 1e-6
+        and names["steps"][-1] <= 1.05 * names["steps"][:-1].max()
+        and len(names["mesh"].faces) <= 6000
+    ),
     "graph_research": lambda names: (
         0 < names["silhouettes"] < names["net"].number_of_edges() / 4
         and names["errors"]["squares"] > 2 * names["errors"]["by angle"]

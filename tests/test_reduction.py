@@ -15,6 +15,7 @@ from quotientgraph.cli import main
 from quotientgraph.geometry.camera import Orthographic, Pinhole, RayMap
 from quotientgraph.geometry.mesh import Cuts, triangulate
 from quotientgraph.geometry.reduction import reduce_mesh
+from quotientgraph.geometry.wrapping import Wrap
 from quotientgraph.io import OutputError, write_image, write_mesh
 
 SHAPE = (61, 90)
@@ -252,3 +253,48 @@ def test_open3d_reads_the_same_triangles(tmp_path, suffix):
     write_mesh(tmp_path / f"mesh.{suffix}", mesh)
     read = open3d.io.read_triangle_mesh(str(tmp_path / f"mesh.{suffix}"))
     assert len(read.triangles) == len(mesh.faces)
+
+
+@pytest.mark.parametrize(("shape", "limits"), [
+    ((48, 96), {"max_error": 0.3}), ((48, 96), {"max_faces": 700}), ((37, 74), {"max_error": 0.5}),
+])  # fmt: skip
+def test_a_panorama_stays_closed(shape, limits):
+    """Seam and poles: every side of a triangle has two triangles, and the whole is a sphere."""
+    camera = RayMap.equirectangular(shape)
+    wrap = Wrap.from_name("auto", camera, shape)
+    v, u = np.indices(shape)
+    distance = 3 + 0.3 * np.sin(2 * np.pi * u / shape[1] * 3) * np.sin(np.pi * (v + 0.5) / shape[0]) ** 2
+    depth = distance
+    full = triangulate(depth, camera, cuts=Cuts.none(wrap.padded(shape)), wrap=wrap)
+    mesh = reduce_mesh(full, camera, wrap=wrap, **limits)
+    assert len(mesh.faces) < 0.6 * len(full.faces)
+    assert len(mesh.faces) <= limits.get("max_faces", np.inf)
+    assert mesh.deviation <= limits.get("max_error", np.inf)
+    pairs, count = sides(mesh)
+    assert (count == 2).all()
+    assert len(mesh.vertices) - len(pairs) + len(mesh.faces) == 2
+    assert trimesh.Trimesh(mesh.vertices, mesh.faces, process=False).is_watertight
+
+
+@pytest.mark.parametrize("limits", [{"max_error": 0.2}, {"max_faces": 900}])
+def test_tiles_meet_without_a_gap(limits):
+    """The far borders have the vertices of the near ones, one tile further."""
+    shape = (50, 70)
+    v, u = (2 * np.pi * x / n for x, n in zip(np.indices(shape), shape))
+    depth = 2 * np.sin(u) * np.cos(2 * v) + np.sin(3 * u + v)
+    wrap = Wrap(x=True, y=True)
+    full = triangulate(depth, cuts=Cuts.none(wrap.padded(shape)), wrap=wrap)
+    mesh = reduce_mesh(full, Orthographic(), wrap=wrap, **limits)
+    assert len(mesh.faces) < 0.6 * len(full.faces)
+    assert image_area_of(mesh.vertices[mesh.faces]) == pytest.approx(50 * 70)
+    x, y, z = mesh.vertices.T
+    for near, far, along in ((x == 0, x == 70, y), (y == 0, y == 50, x)):
+        one, other = (sorted(zip(along[side], z[side])) for side in (near, far))
+        np.testing.assert_allclose(one, other, atol=1e-12)
+    assert mesh.uv.max() > 1
+
+
+def image_area_of(corners):
+    """Area of triangles seen along z."""
+    a, b, c = corners.transpose(1, 0, 2)[..., :2]
+    return float(np.abs((b - a)[:, 0] * (c - a)[:, 1] - (b - a)[:, 1] * (c - a)[:, 0]).sum() / 2)

@@ -21,7 +21,7 @@ import pytest
 
 from quotientgraph import QuotientGraph, integrate, report, scenes
 from quotientgraph.cli import main
-from quotientgraph.geometry.camera import Orthographic, Pinhole
+from quotientgraph.geometry.camera import Orthographic, Pinhole, RayMap
 from quotientgraph.geometry.normals import NormalMap
 from quotientgraph.graph.pixels import PixelGraph
 from quotientgraph.io import write_image
@@ -637,6 +637,23 @@ def test_the_command_line_gives_the_report_all_it_knows(tmp_path, capsys):
     assert main([str(word) for word in words]) == 0, capsys.readouterr().err
     page = Page((tmp_path / "out" / "report.html").read_text(encoding="utf-8"))
     assert {"picture-error", "picture-prior", "picture-angle", "picture-confidence"} <= set(page.ids)
+
+
+def test_images_that_wrap_make_whole_pages():
+    """A texture that tiles and a panorama from inside: seams are neighbours that lie far apart in the image."""
+    tile = scenes.texture("waves", shape=(40, 48))
+    rays = RayMap.equirectangular((24, 48))
+    inward = -rays.rays((24, 48))
+    inward /= np.linalg.norm(inward, axis=-1, keepdims=True)
+    for result in (
+        integrate(tile.normals, frame="opencv", wrap="both"),
+        integrate(inward, camera=rays, frame="opencv"),
+    ):
+        assert result.graph.pixels.map.wrap.x
+        assert angle_to_input(result).shape == result.depth.shape
+        page = Page(report_html(result, title="around"))
+        assert page.open == []
+        assert set(SECTIONS) <= set(page.ids)
 
 
 # ---- notebooks and figures --------------------------------------------------------------------------------

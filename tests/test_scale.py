@@ -63,7 +63,7 @@ def whole(normals, mask, camera=None, preset="best", angle="auto", connectivity=
     graph = QuotientGraph.from_normals(
         normals, mask, camera, angle=angle, connectivity=connectivity, preset=preset, check=False
     )
-    return graph.optimize(fill_solver=EXACT, preset=preset, **settings)
+    return graph.optimize(fill_solver=EXACT, preset=preset, joining="none", **settings)
 
 
 def difference(result, depth):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from ..geometry.wrapping import Wrap
 from ..graph.quotient import Quotient
 from ..method.optimize import Hooks
 from ..settings import Settings
+from .absorbing import absorbed, has_faces
 from .anchors import Anchors
 from .creases import refine_creases
 from .hidden_jumps import hidden_jumps
+from .joining import joined
 from .priors import Prior
 
 
@@ -26,7 +29,13 @@ def hooks_for(graph: Quotient, settings: Settings, known: Anchors | None = None,
     Hooks
     """
     whole = settings.merge_every is None and graph.jump.ndim == 1 and known is None
+    # Borders are judged by their lines in an image plane, which panoramas do not have.
+    seen = graph.pixels.map
+    joins = whole and place is None and settings.joining == "certain" and not seen.camera.spherical
+    joins = joins and seen.wrap == Wrap() and has_faces(graph)
     return Hooks(
+        absorb=absorbed if joins else None,
+        join=joined if joins else None,
         leave_out=hidden_jumps if settings.filling == "contracted" else None,
         refine=refine_creases if whole and settings.creases == "anywhere" else None,
         known=known,

@@ -1,7 +1,8 @@
 """The method from start to end: fill the components, find their relative scales, say how it went.
 
 With no hooks this is the published method. What goes beyond it plugs in at the hooks, in the order in which they are called:
-edges to leave out of the filling, pixels of known depth, refining the scales, and placing the surfaces by a depth prior.
+absorbing crumbs, edges to leave out of the filling, joining components, pixels of known depth, refining the scales, and
+placing the surfaces by a depth prior.
 The additions themselves live in `quotientgraph.beyond`.
 """
 
@@ -43,6 +44,10 @@ class Placement:
     certainty: np.ndarray
 
 
+# A function of Q0 that gives the coarser graph to fill.
+Absorb = Callable[[Quotient], Quotient]
+# A function of a graph and its filled potential that moves the components against each other; None leaves them as they are.
+Join = Callable[[Quotient, np.ndarray], np.ndarray | None]
 # A function that goes on from the scales that were found, is told whether they had converged, and returns whether they have.
 Refine = Callable[[Scales, bool], bool]
 # A function of Q0, its filled potential and the potential found from the normals that improves on the latter.
@@ -62,8 +67,12 @@ class Hooks:
 
     Attributes
     ----------
+    absorb : callable
+        Contracts crumbs before the filling.
     leave_out : callable
         Edges inside components that do not count in the filling.
+    join : callable
+        Places components against each other, for the scales to start from.
     refine : callable
         Goes on from the scales that were found.
     known : KnownDepth
@@ -72,7 +81,9 @@ class Hooks:
         Improves the result by a depth prior.
     """
 
+    absorb: Absorb | None = None
     leave_out: LeaveOut | None = None
+    join: Join | None = None
     refine: Refine | None = None
     known: KnownDepth | None = None
     place: Place | None = None
@@ -108,25 +119,28 @@ def optimize(
     try:
         began = laplacians.working_clock()
         known = hooks.known
-        inside = fill(graph, fill_backend, hooks.leave_out)
+        whole = graph if hooks.absorb is None else hooks.absorb(graph)
+        inside = fill(whole, fill_backend, hooks.leave_out)
         filled = laplacians.working_clock()
-        cut = CutEdges.from_graph(graph, inside.potential, scale)
-        borders = Borders(cut.pattern, cut.start, cut.number)
-        scales = Scales(graph, cut, inside.potential, settings, backend, report, xp, known)
+        placed = None if hooks.join is None else hooks.join(whole, inside.potential)
+        start = inside.potential if placed is None else placed
+        cut = CutEdges.from_graph(whole, start, scale)
+        borders = Borders(cut.pattern, cut.start, cut.number) if whole is graph else None
+        scales = Scales(whole, cut, start, settings, backend, report, xp, known, placed is not None)
         converged = scales.descend()
         if hooks.refine is not None:
             converged = hooks.refine(scales, converged)
         potential = to_host(scales.potential)
-        placed = hooks.place(scales.levels[0], inside.potential, potential) if hooks.place else None
+        found = hooks.place(scales.levels[0], inside.potential, potential) if hooks.place else None
     finally:
         close()
-    if placed is not None:
-        potential = placed.potential
+    if found is not None:
+        potential = found.potential
     elif known is None:
         potential = centred_pieces(potential, graph)
     else:
         potential = known.settle(potential, graph.pixels.pieces)
-    levels = scales.levels if placed is None else placed.levels
+    levels = _distinct([graph, *scales.levels]) if found is None else found.levels
     return Outcome(
         graph=levels[-1],
         potential=potential,
@@ -136,9 +150,14 @@ def optimize(
         converged=converged,
         warnings=warnings_of(graph, scales.history, converged, scales.unsolved, inside.converged),
         device="cpu" if xp is np else "cuda",
-        certainty=None if placed is None else placed.certainty,
-        borders=borders if placed is None else None,
+        certainty=None if found is None else found.certainty,
+        borders=borders if found is None else None,
     )
+
+
+def _distinct(levels: list[Quotient]) -> list[Quotient]:
+    """The levels without those that repeat the one before."""
+    return [level for k, level in enumerate(levels) if k == 0 or level is not levels[k - 1]]
 
 
 def backend_of(solver: Any, argument: str) -> Any:

@@ -62,6 +62,8 @@ class Scales:
     xp : module
         Array namespace to compute in, numpy or cupy.
     known : Known, optional
+    placed : bool
+        Whether the components are at their places already, so that the weights can be taken from there at once.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Scales:
         report: Progress,
         xp: Any,
         known: Known | None = None,
+        placed: bool = False,
     ) -> None:
         self.settings, self.solver, self.report, self.xp, self.known = settings, solver, report, xp, known
         self.outliers = Outliers.from_settings(settings)
@@ -81,7 +84,7 @@ class Scales:
         self.history: list[Step] = []
         self.unsolved = 0  # systems whose backend did not converge
         # Where every pixel is a component nothing was integrated beforehand, and one alignment is enough.
-        self.alignments = 1 if graph.n_components == graph.pixels.n_pixels else 2
+        self.alignments = 0 if placed else 1 if graph.n_components == graph.pixels.n_pixels else 2
         self.began = laplacians.working_clock()
         self.base = to_device(potential, xp)
         self._enter(graph, cut.to(xp))
@@ -125,7 +128,7 @@ class Scales:
         while len(self.cut.number):
             if self.iteration >= (limit or settings.max_iterations):
                 return False
-            kind = "none" if self.iteration == 0 else self.outliers.kind
+            kind = "none" if self.iteration == 0 < self.alignments else self.outliers.kind
             energy = self.solve(
                 self.cut if cut is None else cut, self.alignments == 0, replace(self.outliers, kind=kind), stride
             )

@@ -113,7 +113,9 @@ def integrate(
             "camera: tiles do not join the two ends of a panorama; use `quotientgraph.integrate`, or give the normals and "
             "the rays of a part of it"
         )
-    chosen = Settings.from_preset(preset, **settings)
+    if settings.get("joining", "none") != "none":
+        raise ValueError('joining: components of a map in tiles are placed by the descent; leave it out or use "none"')
+    chosen = Settings.from_preset(preset, **{**settings, "joining": "none"})
     if chosen.fill_solver != "auto":
         raise ValueError("fill_solver: a map in tiles is filled by multigrid; leave it at its default")
     tiling = _tiling(source, tile, overlap, memory)

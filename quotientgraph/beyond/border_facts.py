@@ -1,0 +1,211 @@
+"""What is measured along each piece of a border: its line, the offset that it asks for, and the normals beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from laplacians.core.jit import kernel
+
+from ..geometry.jumps import crease_jump, interval
+from ..graph.quotient import Quotient
+from .border_pieces import BorderPieces
+
+
+@dataclass(frozen=True, eq=False)
+class PieceFacts:
+    """What is measured along each piece of the borders; all arrays have one entry a piece.
+
+    Attributes
+    ----------
+    left, right : int32
+        Components on the two sides; −1 outside.
+    n : float64
+        Number of sides.
+    length : float64
+        Pixels.
+    row, column, down, along : float64
+        Centre of the piece and the unit vector (down, along) in which it is walked.
+    first, last : float64
+        Where the piece begins and ends, as positions along that vector from its centre.
+    bend : (3,) float64
+        Coefficients of the parabola that it follows, to the right of that vector.
+    drift : float64
+        How much the offset between the two components changes from one end to the other, in pixels.
+    scatter : float64
+        Root mean square of what is left of the offsets beside drift, in pixels.
+    offset : float64
+        Shift of the left component against the right one with which they touch along the piece; unit of the potential.
+    width : float64
+        Mean width of the intervals of jumps, in pixels.
+    lean_left, lean_right : float64
+        Angle by which the normal of each side leans out over the border, in degrees.
+    facing_left, facing_right : float64
+        Cosine between normal and viewing ray; 0 where the surface turns away.
+    angle : float64
+        Angle between the two normals, in degrees.
+    """
+
+    left: np.ndarray
+    right: np.ndarray
+    n: np.ndarray
+    length: np.ndarray
+    row: np.ndarray
+    column: np.ndarray
+    down: np.ndarray
+    along: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+    bend: np.ndarray
+    drift: np.ndarray
+    scatter: np.ndarray
+    offset: np.ndarray
+    width: np.ndarray
+    lean_left: np.ndarray
+    lean_right: np.ndarray
+    facing_left: np.ndarray
+    facing_right: np.ndarray
+    angle: np.ndarray
+
+    @property
+    def valid(self) -> np.ndarray:
+        """(n_pieces,) bool: both sides are components."""
+        return (self.left >= 0) & (self.right >= 0)
+
+    @classmethod
+    def measure(cls, graph: Quotient, potential: np.ndarray, borders: BorderPieces) -> PieceFacts:
+        """Measure the pieces of the borders of a graph at a potential (n_pixels,).
+
+        Only the potential within each component matters, not how the components are placed, except for `offset`.
+        """
+        pixels, start = graph.pixels, borders.start
+        labels = np.append(graph.labels, np.int32(-1))
+        left, right = labels[borders.left[start[:-1]]], labels[borders.right[start[:-1]]]
+        line = np.empty((borders.n_pieces, 9))
+        crossing = np.full(len(borders.row), 0.5)
+        _fit_lines(borders.row, borders.column, borders.down, borders.along, start, line, crossing)
+        inside = np.flatnonzero((borders.left >= 0) & (borders.right >= 0))
+        a, b = borders.left[inside], borders.right[inside]
+        bounds = interval(pixels.map, a, b)
+        # The crease crosses each side where the smoothed piece does, between the two extremes that the pixels allow.
+        at_left, at_right = crease_jump(pixels.map, a, b, 0.0), crease_jump(pixels.map, a, b, 1.0)
+        at = crossing[inside]
+        jump = np.clip(at_left + at * (at_right - at_left), bounds[0], bounds[1])
+        piece = borders.piece[inside]
+        count = np.maximum(np.bincount(piece, minlength=borders.n_pieces), 1)
+
+        def mean(values: np.ndarray) -> np.ndarray:
+            return np.bincount(piece, values, borders.n_pieces) / count
+
+        # One focal length for a whole piece: the sides of a contact agree in the potential, not in pixels.
+        focal = mean(np.broadcast_to(pixels.map.focal, pixels.n_pixels)[a])
+        offset = (jump - potential[a] + potential[b]) * focal[piece]
+
+        position = (borders.row[inside] - line[piece, 0]) * line[piece, 2]
+        position += (borders.column[inside] - line[piece, 1]) * line[piece, 3]
+        position -= mean(position)[piece]
+        middle = mean(offset)
+        slope = mean(position * (offset - middle[piece])) / np.maximum(mean(position**2), 1e-9)
+        scatter = np.sqrt(mean((offset - middle[piece] - slope[piece] * position) ** 2))
+        median = _medians(piece, offset, borders.n_pieces)
+        lean, facing, angle = _attitudes(graph, borders, inside, line, mean)
+        n = np.diff(start).astype(np.float64)
+        return cls(
+            left, right, n, line[:, 5] - line[:, 4] + 1, line[:, 0], line[:, 1], line[:, 2], line[:, 3], line[:, 4],
+            line[:, 5], line[:, 6:9], slope * (line[:, 5] - line[:, 4]), scatter, median / np.maximum(focal, 1e-9),
+            mean(bounds[1] - bounds[0]) * focal, lean[0], lean[1], facing[0], facing[1], angle,
+        )  # fmt: skip
+
+
+def _medians(group: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
+    """(n,) median of the values of each group, 0 for an empty one."""
+    out = np.zeros(n)
+    if len(group):
+        order = np.lexsort((values, group))
+        first = np.flatnonzero(np.diff(group[order], prepend=-1))
+        count = np.diff(np.append(first, len(order)))
+        ranked = values[order]
+        out[group[order][first]] = 0.5 * (ranked[first + (count - 1) // 2] + ranked[first + count // 2])
+    return out
+
+
+def _attitudes(
+    graph: Quotient,
+    borders: BorderPieces,
+    inside: np.ndarray,
+    line: np.ndarray,
+    mean: Callable[[np.ndarray], np.ndarray],
+) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
+    """How the mean normals beside each piece stand: lean over the border and facing of both sides, and their angle."""
+    camera, normal_map = graph.pixels.map.camera, graph.pixels.map
+    a, b = borders.left[inside], borders.right[inside]
+    sides = [np.stack([mean(normal_map.normals[k, axis]) for axis in range(3)]) for k in (a, b)]
+    sides = [s / np.maximum(np.linalg.norm(s, axis=0), 1e-12) for s in sides]
+    # The viewing ray, and the way from left to right across the border at right angles to it.
+    if camera.central:
+        rays = [np.ravel(axis)[normal_map.position] for axis in camera.coordinates(normal_map.shape)]
+        ray = np.stack([mean(axis[a] + axis[b]) for axis in rays])
+        across = np.stack([mean(axis[b] - axis[a]) for axis in rays])
+    else:
+        ray = np.stack([np.zeros(len(line)), np.zeros(len(line)), np.ones(len(line))])
+        across = np.stack([-line[:, 2], line[:, 3], np.zeros(len(line))])
+    across = across - ray * (across * ray).sum(axis=0) / np.maximum((ray * ray).sum(axis=0), 1e-12)
+    across = across / np.maximum(np.linalg.norm(across, axis=0), 1e-12)
+    ray = ray / np.maximum(np.linalg.norm(ray, axis=0), 1e-12)
+    facing = [-(s * ray).sum(axis=0) for s in sides]
+    out = [(s * across).sum(axis=0) * sign for s, sign in zip(sides, (1, -1), strict=True)]
+    lean = [np.degrees(np.arctan2(o, f)) for o, f in zip(out, facing, strict=True)]
+    angle = np.degrees(np.arccos(np.clip((sides[0] * sides[1]).sum(axis=0), -1, 1)))
+    return lean, facing, angle
+
+
+@kernel
+def _fit_lines(row, column, down, along, start, line, crossing):
+    """Of each piece: centre, direction of the walk, first and last position along it; and where it crosses each side.
+
+    A parabola smooths the steps of the pixels. `crossing` is where between the two pixels of a side it passes, from 0 at the
+    left one to 1 at the right one.
+    """
+    for p in range(len(start) - 1):
+        s, e = start[p], start[p + 1]
+        n = e - s
+        y, x, yy, xx, xy = 0.0, 0.0, 0.0, 0.0, 0.0
+        for k in range(s, e):
+            y += row[k] / n
+            x += column[k] / n
+        for k in range(s, e):
+            yy += (row[k] - y) ** 2
+            xx += (column[k] - x) ** 2
+            xy += (row[k] - y) * (column[k] - x)
+        turn = 0.5 * np.arctan2(2 * xy, xx - yy)
+        dx, dy = np.cos(turn), np.sin(turn)
+        if n == 1:
+            dx, dy = float(along[s]), float(down[s])
+        walked = 0.0
+        for k in range(s, e):
+            walked += dy * down[k] + dx * along[k]
+        if walked < 0:
+            dx, dy = -dx, -dy
+        m = np.zeros(8)  # sums of t⁰ … t⁴, and of h, th, t²h, over positions t along the piece and h to its right
+        first, last = 1e9, -1e9
+        for k in range(s, e):
+            t, h = (row[k] - y) * dy + (column[k] - x) * dx, (row[k] - y) * dx - (column[k] - x) * dy
+            first, last = min(first, t), max(last, t)
+            for power in range(5):
+                m[power] += t**power
+            for power in range(3):
+                m[5 + power] += h * t**power
+        bend0, bend1, bend2 = m[5] / n, 0.0, 0.0
+        if n >= 8:
+            system = np.array([[m[0], m[1], m[2]], [m[1], m[2], m[3]], [m[2], m[3], m[4] + 1e-9]])
+            bend = np.linalg.solve(system, m[5:8])
+            bend0, bend1, bend2 = bend[0], bend[1], bend[2]
+        for k in range(s, e):
+            t, h = (row[k] - y) * dy + (column[k] - x) * dx, (row[k] - y) * dx - (column[k] - x) * dy
+            away = bend0 + bend1 * t + bend2 * t * t - h
+            step = abs(dx) if row[k] % 1 != 0 else abs(dy)
+            crossing[k] = min(1.0, max(0.0, 0.5 + away / step)) if step > 0.2 else 0.5
+        line[p, 0], line[p, 1], line[p, 2], line[p, 3], line[p, 4], line[p, 5] = y, x, dy, dx, first, last
+        line[p, 6], line[p, 7], line[p, 8] = bend0, bend1, bend2

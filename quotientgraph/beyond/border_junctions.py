@@ -1,0 +1,246 @@
+"""What junctions say about the pieces of borders that meet there.
+
+Where three components meet, three borders do, and not every order in depth is possible: never is exactly one of the three
+torn. And where two of the borders continue each other in a straight line, while the third ends at it, the line is most
+likely the edge of the component that lies on its one side alone: it hides the other two. Pieces that follow each other along
+a border mostly are of one kind, too.
+
+The states of a piece are 0, contact; 1, left in front; 2, right in front. Their log-probabilities are improved by belief
+propagation over junctions and along chains.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from laplacians.core.jit import kernel
+
+from .border_facts import PieceFacts
+from .border_pieces import BorderPieces
+
+# Nine classes of orders at a junction, as seen from the owner of its line: all touch; the owner in front of, or behind, the
+# other two, which touch; another in front, or behind; the owner first, second or last of three; impossible.
+_N_ORDERS = 9
+_ROUNDS, _DAMPING = 8, 0.3
+
+
+@dataclass(frozen=True)
+class _Factors:
+    """Log-factors of orders, by geometry, and of neighbours in a chain, by turn; fitted with the cues, times 0.7.
+
+    The geometries are: no line, perhaps a line, surely a line. The turns are: straight on, around the left, and around
+    the right.
+    """
+
+    orders: tuple[tuple[float, ...], ...] = (
+        (0.2003, 0.4984, 0.5435, 0.3588, 0.5448, 0.6177, 0.4932, 0.3503, -0.8898),
+        (0.0265, 0.5134, 0.7736, -0.6458, 0.3579, 0.6890, 0.8157, -0.1886, -0.9431),
+        (0.0545, 0.6940, 0.8057, -0.7004, 0.4215, 0.3017, 0.0286, -1.5115, -1.6257),
+    )
+    neighbours: tuple[tuple[tuple[float, ...], ...], ...] = (
+        ((0.0858, -1.2859, -1.2859), (-1.2859, 0.3539, -1.6729), (-1.2859, -1.6729, 0.3539)),
+        ((0.2342, -0.3499, -0.0775), (-0.3499, 0.1961, -0.9612), (-0.0775, -0.9612, 0.2697)),
+        ((0.2342, -0.0775, -0.3499), (-0.0775, 0.2697, -0.9612), (-0.3499, -0.9612, 0.1961)),
+    )
+    contact_scale: float = 0.9737  # after propagation the log-odds are brought back to the truth
+    contact_shift: float = 0.3168
+    front_scale: float = 0.8435
+
+
+_FACTORS = _Factors()
+
+
+def propagated(
+    borders: BorderPieces, facts: PieceFacts, contact: np.ndarray, front: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Log-odds of contact and of the left in front, (n_pieces,) each, improved by the junctions."""
+    torn = -np.logaddexp(0, contact)
+    belief = np.column_stack(
+        [-np.logaddexp(0, -contact), torn - np.logaddexp(0, -front), torn - np.logaddexp(0, front)]
+    )
+    contact, front = propagate(
+        belief,
+        junctions(borders, facts),
+        following(borders, facts),
+        np.array(_FACTORS.orders),
+        np.array(_FACTORS.neighbours),
+    )
+    return _FACTORS.contact_scale * contact + _FACTORS.contact_shift, _FACTORS.front_scale * front
+
+
+def propagate(
+    belief: np.ndarray,
+    meeting: tuple[np.ndarray, np.ndarray, np.ndarray],
+    follow: tuple[np.ndarray, np.ndarray],
+    orders: np.ndarray,
+    neighbours: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Log-odds of contact and of the left in front after belief propagation from log-probabilities (n_pieces, 3).
+
+    `meeting` and `follow` are what `junctions` and `following` return; `orders` and `neighbours` are log-factors.
+    """
+    belief = belief.copy()
+    _propagate(belief, *meeting, order_table(), orders, *follow, neighbours, _ROUNDS, _DAMPING)
+    p = np.exp(belief - belief.max(axis=1, keepdims=True))
+    p = p / p.sum(axis=1, keepdims=True) + 1e-5
+    return np.log(p[:, 0]) - np.log(p[:, 1] + p[:, 2]), np.log(p[:, 1]) - np.log(p[:, 2])
+
+
+@cache
+def order_table() -> np.ndarray:
+    """(3, 3, 3) class of the states of owner|second, owner|third and second|third; 1: the first named is in front."""
+    table = np.full((3, 3, 3), _N_ORDERS - 1, dtype=np.int8)
+    for depth in np.ndindex(3, 3, 3):
+        owner, second, third = depth
+        state = tuple(0 if a == b else 1 if a < b else 2 for a, b in ((owner, second), (owner, third), (second, third)))
+        if len(set(depth)) == 1:
+            found = 0
+        elif second == third:
+            found = 1 if owner < second else 2
+        elif len(set(depth)) == 2:
+            alone = third if owner == second else second
+            found = 3 if alone < owner else 4
+        else:
+            found = 5 if owner == min(depth) else 7 if owner == max(depth) else 6
+        table[state] = found
+    return table
+
+
+def junctions(borders: BorderPieces, facts: PieceFacts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Junctions of three pieces: their numbers, the two of the line first; how to read their states; the geometry."""
+    corner = borders.ends.ravel()
+    order = np.argsort(corner, kind="stable")
+    order = order[corner[order] >= 0]
+    begin = np.flatnonzero(np.diff(corner[order], prepend=-1))
+    begin = begin[np.diff(np.append(begin, len(order))) == 3]
+    end = order[begin[:, None] + np.arange(3)]
+    piece, heading, away = np.empty(end.shape, dtype=np.int32), np.empty((*end.shape, 2)), np.empty(end.shape)
+    width = borders.width + 1
+    place = np.stack([corner[end] // width - 0.5, corner[end] % width - 0.5], axis=-1)
+    _leave(
+        end, place, borders.chain, facts.n, facts.row, facts.column, facts.down, facts.along, facts.first, facts.last,
+        facts.bend, piece, heading, away,
+    )  # fmt: skip
+    left, right = facts.left[piece], facts.right[piece]
+    sides = np.sort(np.concatenate([left, right], axis=1), axis=1)
+    whole = (
+        (sides[:, 0] >= 0) & (sides[:, ::2] == sides[:, 1::2]).all(axis=1) & (np.diff(sides[:, ::2]) > 0).all(axis=1)
+    )
+    piece, heading, away, left, right = (v[whole] for v in (piece, heading, away, left, right))
+    choices = np.array([(0, 1, 2), (0, 2, 1), (1, 2, 0)])
+    misfit = np.empty((len(piece), 3))
+    for k, (a, b, _) in enumerate(choices):
+        one, other = heading[:, a], heading[:, b]
+        cross, dot = one[:, 0] * other[:, 1] - one[:, 1] * other[:, 0], (one * other).sum(axis=1)
+        shorter = np.minimum(facts.length[piece[:, a]], facts.length[piece[:, b]])
+        bent = np.arctan2(np.abs(cross), -dot) / (0.025 + 0.7 / shorter)
+        misfit[:, k] = np.where(shorter < 4, 9.0, np.maximum(bent, np.maximum(np.abs(away[:, a]), np.abs(away[:, b]))))
+    best = np.argmin(misfit, axis=1)
+    turn = choices[best]
+    piece, left, right = (np.take_along_axis(v, turn, axis=1) for v in (piece, left, right))
+    shorter = np.minimum(facts.length[piece[:, 0]], facts.length[piece[:, 1]])
+    misfit = misfit.min(axis=1)
+    geometry = np.where((misfit < 1) & (shorter >= 8), 2, np.where(misfit < 2, 1, 0)).astype(np.int8)
+    shared = (left[:, 0] == left[:, 1]) | (left[:, 0] == right[:, 1])
+    owner = np.where(shared, left[:, 0], right[:, 0])
+    second = np.where(shared, right[:, 0], left[:, 0])
+    sign = np.column_stack([left[:, 0] == owner, left[:, 1] == owner, left[:, 2] == second])
+    return piece, np.where(sign, 1, -1).astype(np.int8), geometry
+
+
+def following(borders: BorderPieces, facts: PieceFacts) -> tuple[np.ndarray, np.ndarray]:
+    """Pairs of pieces that follow each other along a chain, and how the chain turns between them."""
+    chain = np.repeat(np.arange(len(borders.chain) - 1), np.diff(borders.chain))
+    valid = facts.valid
+    a = np.flatnonzero((chain[1:] == chain[:-1]) & valid[1:] & valid[:-1])
+    cross = facts.along[a] * facts.down[a + 1] - facts.down[a] * facts.along[a + 1]
+    turn = -np.arctan2(cross, facts.along[a] * facts.along[a + 1] + facts.down[a] * facts.down[a + 1])
+    kind = np.where(np.abs(turn) < 0.25, 0, np.where(turn > 0, 1, 2)).astype(np.int8)
+    return np.column_stack([a, a + 1]).astype(np.int32), kind
+
+
+@kernel
+def _leave(end, place, chain, n, row, column, down, along, first, last, bend, piece, heading, away):
+    """For each end of a chain the piece there, the direction in which it leaves, and by how much it misses the corner.
+
+    Up to four pixels of pieces too short to have a direction are skipped.
+    """
+    for j in range(len(end)):
+        for k in range(3):
+            c, at_last = end[j, k] >> 1, end[j, k] & 1
+            a, b = chain[c], chain[c + 1]
+            i = b - 1 if at_last else a
+            step = -1 if at_last else 1
+            walked = 0.0
+            while n[i] < 4 and a <= i + step < b and walked + n[i] <= 4:
+                walked += n[i]
+                i += step
+            y, x = place[j, k, 0] - row[i], place[j, k, 1] - column[i]
+            side = y * down[i] + x * along[i]
+            sign = 1.0 if side < 0 else -1.0
+            t = first[i] if sign > 0 else last[i]
+            slope, height = 0.0, 0.0
+            if n[i] >= 8:
+                slope = bend[i, 1] + 2 * bend[i, 2] * t
+                height = bend[i, 0] + bend[i, 1] * side + bend[i, 2] * side * side
+            dy, dx = down[i] + slope * along[i], along[i] - slope * down[i]
+            length = np.sqrt(dy * dy + dx * dx)
+            piece[j, k] = i
+            heading[j, k, 0], heading[j, k, 1] = sign * dy / length, sign * dx / length
+            away[j, k] = y * along[i] - x * down[i] - height
+
+
+@kernel
+def _propagate(belief, pieces, sign, geometry, order, orders, follow, turn, neighbours, rounds, damping):
+    """Damped belief propagation in place."""
+    from_junction = np.zeros((len(pieces), 3, 3))
+    from_neighbour = np.zeros((len(follow), 2, 3))
+    new, told = np.empty(3), np.empty((3, 3))
+    for _ in range(rounds):
+        for j in range(len(pieces)):
+            for k in range(3):
+                for s in range(3):
+                    told[k, s] = belief[pieces[j, k], s] - from_junction[j, k, s]
+            for k in range(3):
+                highest = -1e300
+                for pas in range(2):
+                    new[:] = 0.0
+                    for a in range(3):
+                        for b in range(3):
+                            for c in range(3):
+                                ra = a if a == 0 or sign[j, 0] > 0 else 3 - a
+                                rb = b if b == 0 or sign[j, 1] > 0 else 3 - b
+                                rc = c if c == 0 or sign[j, 2] > 0 else 3 - c
+                                v = orders[geometry[j], order[ra, rb, rc]]
+                                v += 0.0 if k == 0 else told[0, a]
+                                v += 0.0 if k == 1 else told[1, b]
+                                v += 0.0 if k == 2 else told[2, c]
+                                if pas == 0:
+                                    highest = max(highest, v)
+                                else:
+                                    new[a if k == 0 else b if k == 1 else c] += np.exp(v - highest)
+                _send(belief, pieces[j, k], from_junction[j, k], new, damping)
+        for j in range(len(follow)):
+            for k in range(2):
+                other = follow[j, 1 - k]
+                highest = -1e300
+                for s in range(3):
+                    highest = max(highest, belief[other, s] - from_neighbour[j, 1 - k, s])
+                new[:] = 0.0
+                for s in range(3):
+                    for r in range(3):
+                        factor = neighbours[turn[j], s, r] if k == 0 else neighbours[turn[j], r, s]
+                        new[s] += np.exp(belief[other, r] - from_neighbour[j, 1 - k, r] - highest + factor)
+                _send(belief, follow[j, k], from_neighbour[j, k], new, damping)
+
+
+@kernel
+def _send(belief, piece, message, new, damping):
+    total = new[0] + new[1] + new[2]
+    for s in range(3):
+        value = damping * message[s] + (1 - damping) * np.log(new[s] / total + 1e-6)
+        belief[piece, s] += value - message[s]
+        message[s] = value

@@ -1,0 +1,181 @@
+"""Borders between components, traced as chains of pixel sides and divided into nearly straight pieces.
+
+Two neighbouring pixels of different components share a side, which lies on the border of the two components. A *chain* is a
+sequence of such sides between two junctions, where three or more components meet, or a closed loop. A *piece* is a part of a
+chain that follows a straight line to within a pixel. Pieces are what can be judged: whether two surfaces touch there or one
+hides the other shows in the direction of the border, not at a single pixel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from laplacians.core.jit import kernel
+
+from ..graph.quotient import Quotient
+
+# How far, in pixels, the sides of a piece may lie from the line between its ends.
+_STRAIGHT = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class BorderPieces:
+    """The sides of all borders in the order of their chains, and the pieces that they form.
+
+    Left and right are those of someone who walks along the chain.
+
+    Attributes
+    ----------
+    row, column : (n_sides,) float64
+        Middle of each side; pixel centres are at integers.
+    down, along : (n_sides,) int64
+        Direction in which each side is walked.
+    left, right : (n_sides,) int32
+        The pixels on its two sides, −1 outside the valid pixels.
+    start : (n_pieces + 1,) int32
+        The sides of piece p are start[p] to start[p + 1].
+    chain : (n_chains + 1,) int32
+        The pieces of chain c are chain[c] to chain[c + 1].
+    ends : (n_chains, 2) int64
+        Corners at which each chain begins and ends, as row·(width + 1) + column; −1 for a closed loop.
+    width : int
+        Of the image.
+    """
+
+    row: np.ndarray
+    column: np.ndarray
+    down: np.ndarray
+    along: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    start: np.ndarray
+    chain: np.ndarray
+    ends: np.ndarray
+    width: int
+
+    @classmethod
+    def from_graph(cls, graph: Quotient) -> BorderPieces:
+        """Trace the borders of the components of a graph."""
+        index = graph.pixels.map.index
+        labels = graph.label_image()
+        n = int(np.count_nonzero(labels[1:] != labels[:-1]) + np.count_nonzero(labels[:, 1:] != labels[:, :-1]))
+        row, column, turn = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int8)
+        chains = np.zeros(n + 1, dtype=np.int32)
+        ends = np.full((n, 2), -1, dtype=np.int64)
+        n_chains = _trace(labels, row, column, turn, chains, ends)
+        down, along = np.array([0, 1, 0, -1])[turn], np.array([1, 0, -1, 0])[turn]
+        # The pixel to the left of a walk from corner (row, column) in direction (down, along), and the one to its right.
+        left_row, left_column = row - (turn == 0) - (turn == 3), column - (turn == 2) - (turn == 3)
+        right_row, right_column = row - (turn == 2) - (turn == 3), column - (turn == 1) - (turn == 2)
+        middle_row, middle_column = row + 0.5 * down - 0.5, column + 0.5 * along - 0.5
+        begins = np.zeros(n, dtype=np.bool_)
+        _divide(middle_row, middle_column, chains[: n_chains + 1], _STRAIGHT, begins)
+        start = np.append(np.flatnonzero(begins), n).astype(np.int32)
+        return cls(
+            middle_row,
+            middle_column,
+            down,
+            along,
+            index[left_row, left_column],
+            index[right_row, right_column],
+            start,
+            np.searchsorted(start, chains[: n_chains + 1]).astype(np.int32),
+            ends[:n_chains],
+            labels.shape[1],
+        )
+
+    @property
+    def n_pieces(self) -> int:
+        return len(self.start) - 1
+
+    @property
+    def piece(self) -> np.ndarray:
+        """(n_sides,) int32 piece of each side."""
+        return np.repeat(np.arange(self.n_pieces, dtype=np.int32), np.diff(self.start))
+
+
+@kernel
+def _is_border(labels, i, j, d):
+    """Whether a side of a border leaves the corner (i, j) in direction d: right, down, left, up."""
+    height, width = labels.shape
+    if d == 0:
+        return 0 < i < height and j < width and labels[i - 1, j] != labels[i, j]
+    if d == 1:
+        return i < height and 0 < j < width and labels[i, j - 1] != labels[i, j]
+    if d == 2:
+        return 0 < i < height and j > 0 and labels[i - 1, j - 1] != labels[i, j - 1]
+    return i > 0 and 0 < j < width and labels[i - 1, j - 1] != labels[i - 1, j]
+
+
+@kernel
+def _trace(labels, row, column, turn, chains, ends):
+    """List the sides chain by chain: first the chains between junctions, then the closed loops. Returns how many chains."""
+    height, width = labels.shape
+    degree = np.zeros((height + 1, width + 1), np.uint8)
+    for i in range(height + 1):
+        for j in range(width + 1):
+            for d in range(4):
+                degree[i, j] += _is_border(labels, i, j, d)
+    seen = np.zeros((2, height + 1, width + 1), np.bool_)
+    down, right = (0, 1, 0, -1), (1, 0, -1, 0)
+    m, n = 0, 0
+    for loops in range(2):
+        for i0 in range(height + 1):
+            for j0 in range(width + 1):
+                if degree[i0, j0] == 0 or (loops == 0 and degree[i0, j0] == 2):
+                    continue
+                for d0 in range(4):
+                    if not _is_border(labels, i0, j0, d0):
+                        continue
+                    i, j, d = i0, j0, d0
+                    if seen[d & 1, i + min(0, down[d]), j + min(0, right[d])]:
+                        continue
+                    chains[n] = m
+                    while True:
+                        seen[d & 1, i + min(0, down[d]), j + min(0, right[d])] = True
+                        row[m], column[m], turn[m] = i, j, d
+                        m += 1
+                        i, j = i + down[d], j + right[d]
+                        if degree[i, j] != 2 or (i == i0 and j == j0):
+                            break
+                        back = (d + 2) % 4
+                        for e in range(4):
+                            if e != back and _is_border(labels, i, j, e):
+                                d = e
+                                break
+                    if degree[i0, j0] != 2:
+                        ends[n, 0] = i0 * (width + 1) + j0
+                    if degree[i, j] != 2:
+                        ends[n, 1] = i * (width + 1) + j
+                    n += 1
+    chains[n] = m
+    return n
+
+
+@kernel
+def _divide(row, column, chains, tolerance, begins):
+    """Mark where pieces begin: a chain is divided at its point farthest from the line between its ends, and so on."""
+    first, last = np.empty(len(row) + 2, np.int32), np.empty(len(row) + 2, np.int32)
+    for c in range(len(chains) - 1):
+        if chains[c] == chains[c + 1]:
+            continue
+        begins[chains[c]] = True
+        first[0], last[0], n = chains[c], chains[c + 1] - 1, 1
+        while n > 0:
+            n -= 1
+            a, b = first[n], last[n]
+            dy, dx = row[b] - row[a], column[b] - column[a]
+            length = np.sqrt(dy * dy + dx * dx)
+            worst, at = tolerance, -1
+            for k in range(a + 1, b):
+                y, x = row[k] - row[a], column[k] - column[a]
+                away = abs(y * dx - x * dy) / length if length > 1e-9 else np.sqrt(y * y + x * x)
+                if away > worst:
+                    worst, at = away, k
+            if at >= 0:
+                begins[at] = True
+                first[n], last[n] = a, at
+                first[n + 1], last[n + 1] = at, b
+                n += 2

@@ -1,0 +1,211 @@
+"""Joining: components are placed against each other in the order of how certain their borders are.
+
+Every piece of a border states an offset at which its two components touch, the probability that they do, and which side is
+in front if they do not (`border_cues`). Between two groups of components, every offset therefore has a likelihood. The pair
+whose best offset leads by most over every other is joined there, and becomes one group; and so on, until all are one. Large
+faces with long borders come first, things that stand on them next, crumbs last. From there the reweighted descent of the
+published method goes on.
+
+Pieces of one pair that agree on an offset lie on one line, so they are one witness, not many. A component can hold several
+parallel faces, as a floor and the top of a box on it. Its ridges count for little, and where such components make up nearly
+all of the picture, nothing is joined.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..graph.quotient import Quotient
+from .border_cues import log_odds
+from .border_facts import PieceFacts
+from .border_junctions import propagated
+from .border_pieces import BorderPieces
+from .offsets import best_offsets, number_runs, pair_up
+
+
+@dataclass(frozen=True)
+class _Constants:
+    """Chosen on the random scenes of the split "tune"."""
+
+    most_odds: float = 4.0  # log-odds beyond which a piece is not believed more
+    unit: float = 10.0  # sides of a piece that count once; n sides count (n/10)^0.7 times
+    power: float = 0.7
+    most_weight: float = 6.0
+    slack: float = 1.5  # how many tolerances an offset may miss a piece that touches
+    margin: float = 1e-3  # of the potential: offsets that are this close to the best are no rivals of it
+    ridge: float = 8.0  # degrees by which both sides together lean away from a ridge, or towards a valley
+    least_odds: float = 1.0  # of contact, for pieces that show that a component holds several faces
+    least_shown: float = 8.0  # sides of such pieces
+    hidden: float = 0.1  # how much a ridge of such a component counts
+    most_divided: float = 0.6  # share of the pixels in such components from which on nothing is joined
+    share: float = 0.5  # of the largest lead: pairs above it are joined in the same round
+
+
+_CHOSEN = _Constants()
+
+
+@dataclass(frozen=True, eq=False)
+class Witnesses:
+    """What the pieces of all borders say; all arrays have one entry a piece that has a component on both sides.
+
+    Attributes
+    ----------
+    left, right : int64
+        Components on the two sides.
+    offset : float64
+        Shift of left minus shift of right with which they touch, in the unit of the potential.
+    tolerance : float64
+        By how much a contact may miss it.
+    weight : float64
+    touch, left_front, right_front : float64
+        Log-probabilities of the three states.
+    divided : float
+        Share of the pixels in components that hold several parallel faces.
+    """
+
+    left: np.ndarray
+    right: np.ndarray
+    offset: np.ndarray
+    tolerance: np.ndarray
+    weight: np.ndarray
+    touch: np.ndarray
+    left_front: np.ndarray
+    right_front: np.ndarray
+    divided: float
+
+    @classmethod
+    def from_graph(cls, graph: Quotient, potential: np.ndarray) -> Witnesses:
+        """Question the borders of a graph whose components are filled, with a potential (n_pixels,)."""
+        borders = BorderPieces.from_graph(graph)
+        facts = PieceFacts.measure(graph, potential, borders)
+        contact, front = propagated(borders, facts, *log_odds(graph, facts))
+        size = np.append(np.bincount(graph.labels), 0)
+        focal = np.broadcast_to(graph.pixels.map.focal, graph.pixels.n_pixels)
+        focal = np.maximum(focal[np.maximum(borders.left[borders.start[:-1]], 0)], 1e-9)
+        wide = np.maximum(facts.width, 0.2)
+        tolerance = (np.clip(0.5 * facts.width / np.sqrt(facts.n), 0.1, 0.5 * wide) + 0.1) / focal
+        hidden, several = _hidden_ridges(facts, contact, tolerance, size)
+        weight = np.where(hidden, _CHOSEN.hidden, 1.0) * _weights(facts, tolerance)
+        contact, front = (np.clip(odds, -_CHOSEN.most_odds, _CHOSEN.most_odds) for odds in (contact, front))
+        torn = -np.logaddexp(0, contact)
+        found = (
+            facts.left.astype(np.int64), facts.right.astype(np.int64), facts.offset, _CHOSEN.slack * tolerance, weight,
+            -np.logaddexp(0, -contact), torn - np.logaddexp(0, -front), torn - np.logaddexp(0, front),
+        )  # fmt: skip
+        left, right, *rest = (values[facts.valid] for values in found)
+        offset, slack, weight, touch, left_front, right_front = rest
+        divided = float(size[several].sum() / size.sum())
+        return cls(left, right, offset, slack, weight, touch, left_front, right_front, divided)
+
+
+def join(n: int, witnesses: Witnesses, size: np.ndarray) -> np.ndarray:
+    """(n,) shifts that place components of the given sizes in pixels, the most certain borders first."""
+    w = witnesses
+    group, shift, size = np.arange(n), np.zeros(n), size.astype(np.float64)
+    known: dict[str, np.ndarray] = {}
+    changed = np.ones(n, dtype=np.bool_)
+    while True:
+        one, other = group[w.left], group[w.right]
+        k = np.flatnonzero(one != other)
+        if not len(k):
+            break
+        turned = one[k] > other[k]
+        low, high = np.minimum(one[k], other[k]), np.maximum(one[k], other[k])
+        order = np.argsort(low * n + high, kind="stable")
+        k, turned, low, high = k[order], turned[order], low[order], high[order]
+        begin = np.flatnonzero(np.diff(low * n + high, prepend=-1))
+        low, high = low[begin], high[begin]
+        offset = w.offset[k] - (shift[w.left[k]] - shift[w.right[k]])
+        fronts = w.left_front[k], w.right_front[k]
+        delta, lead = np.empty(len(begin)), np.empty(len(begin))
+        fresh = _take_over(known, low * n + high, delta, lead, changed[low] | changed[high])
+        best_offsets(
+            np.append(begin, len(k)), np.where(turned, -offset, offset), w.tolerance[k], w.weight[k], w.touch[k],
+            np.where(turned, *fronts[::-1]), np.where(turned, *fronts), _CHOSEN.margin, fresh, delta, lead,
+        )  # fmt: skip
+        known = {"pair": low * n + high, "delta": delta, "lead": lead}
+        top = lead.max()
+        rank = np.argsort(-lead, kind="stable")
+        rank = rank[lead[rank] >= (_CHOSEN.share * top if top > 1 else top - 1)]
+        into, moved = np.arange(n), np.zeros(n)
+        pair_up(rank, low, high, delta, size, into, moved)
+        joined = np.flatnonzero(into != np.arange(n))
+        np.add.at(size, into[joined], size[joined])
+        changed = np.zeros(n, dtype=np.bool_)
+        changed[joined] = changed[into[joined]] = True
+        shift += moved[group]
+        group = into[group]
+    return shift
+
+
+def joined(graph: Quotient, potential: np.ndarray) -> np.ndarray | None:
+    """Move the components of a graph to where their borders place them against each other.
+
+    Parameters
+    ----------
+    graph : Quotient
+    potential : (n_pixels,) float64
+        Each component filled on its own.
+
+    Returns
+    -------
+    (n_pixels,) float64, or None
+        None where borders cannot tell.
+    """
+    witnesses = Witnesses.from_graph(graph, potential)
+    if not len(witnesses.left) or witnesses.divided > _CHOSEN.most_divided:
+        return None
+    return potential + join(graph.n_components, witnesses, np.bincount(graph.labels))[graph.labels]
+
+
+def _take_over(
+    known: dict[str, np.ndarray], pair: np.ndarray, delta: np.ndarray, lead: np.ndarray, changed: np.ndarray
+) -> np.ndarray:
+    """Copy what is known of pairs that did not change since the last round; returns which are to be computed."""
+    if not known:
+        return changed
+    at = np.minimum(np.searchsorted(known["pair"], pair), len(known["pair"]) - 1)
+    delta[:], lead[:] = known["delta"][at], known["lead"][at]
+    return (known["pair"][at] != pair) | changed
+
+
+def _weights(facts: PieceFacts, tolerance: np.ndarray) -> np.ndarray:
+    """(n_pieces,) weights; pieces of one pair that agree on an offset share that of one piece as long as all of them."""
+    low, high = np.minimum(facts.left, facts.right).astype(np.int64), np.maximum(facts.left, facts.right)
+    pair = low * (high.max(initial=0) + 2) + high
+    offset = np.where(facts.left < facts.right, facts.offset, -facts.offset)
+    order = np.lexsort((offset - tolerance, pair))
+    witness = np.empty(len(order), dtype=np.int64)
+    number_runs(pair[order], (offset - tolerance)[order], (offset + tolerance)[order], witness)
+    length = np.bincount(witness, facts.n[order])[witness]
+    weight = np.empty(len(order))
+    weight[order] = np.minimum((length / _CHOSEN.unit) ** _CHOSEN.power, _CHOSEN.most_weight) * facts.n[order] / length
+    return weight
+
+
+def _hidden_ridges(
+    facts: PieceFacts, contact: np.ndarray, tolerance: np.ndarray, size: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ridges that say nothing about the whole of a component (n_pieces,) bool, and the components (n,) bool that have them.
+
+    A smaller component that touches a larger one along a valley and along a ridge, at different offsets, stands on it at
+    the valley. The ridge is then the edge of another face that is parallel to it, as the top of a box is to the floor.
+    """
+    lean = facts.lean_left + facts.lean_right
+    sure = facts.valid & (contact > _CHOSEN.least_odds) & (facts.n >= 4) & (facts.angle > 15)
+    ridge, valley = np.flatnonzero(sure & (lean < -_CHOSEN.ridge)), np.flatnonzero(sure & (lean > _CHOSEN.ridge))
+    low, high = np.minimum(facts.left, facts.right).astype(np.int64), np.maximum(facts.left, facts.right)
+    pair = low * len(size) + high
+    offset = np.where(facts.left < facts.right, facts.offset, -facts.offset)
+    valley = valley[np.argsort(pair[valley], kind="stable")]
+    first = np.searchsorted(pair[valley], pair[ridge])
+    count = np.searchsorted(pair[valley], pair[ridge], side="right") - first
+    one = np.repeat(ridge, count)
+    other = valley[np.repeat(first - np.cumsum(count) + count, count) + np.arange(len(one))]
+    apart = np.abs(offset[one] - offset[other]) > 3 * (tolerance[one] + tolerance[other])
+    larger = np.where(size[facts.left] >= size[facts.right], facts.left, facts.right)
+    shown = np.bincount(larger[one[apart]], np.minimum(facts.n[one], facts.n[other])[apart], len(size))
+    several = shown >= _CHOSEN.least_shown
+    return facts.valid & (lean < -_CHOSEN.ridge) & several[larger], several

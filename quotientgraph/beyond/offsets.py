@@ -1,0 +1,80 @@
+"""The offset between two groups of components that their borders make most likely, and which pairs are joined at it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from laplacians.core.jit import kernel
+
+
+@kernel
+def best_offsets(start, offset, tolerance, weight, touch, low_front, high_front, margin, fresh, delta, lead):
+    """For each pair of groups find the most likely offset at which they touch somewhere, and its lead over all others.
+
+    The pieces of pair p are start[p]:start[p+1], with `low` on their left. A piece touches within its tolerance of its
+    offset; below that `low` is in front, above it `high`. Pairs that are not `fresh` are left alone.
+
+    The likelihood changes only where a piece begins or ceases to touch, so a walk over those places sees all of it.
+    """
+    for p in range(len(start) - 1):
+        if not fresh[p]:
+            continue
+        s, n = start[p], start[p + 1] - start[p]
+        place, change, enters = np.empty(2 * n), np.empty(2 * n), np.empty(2 * n, np.int8)
+        far = 0.0
+        for i in range(n):
+            k = s + i
+            far += weight[k] * low_front[k]
+            place[2 * i], place[2 * i + 1] = offset[k] - tolerance[k], offset[k] + tolerance[k]
+            change[2 * i] = weight[k] * (touch[k] - low_front[k])
+            change[2 * i + 1] = weight[k] * (high_front[k] - touch[k])
+            enters[2 * i], enters[2 * i + 1] = 1, -1
+        order = np.argsort(place)
+        now, touching, best, lower, upper = far, 0, -np.inf, 0.0, 0.0
+        for q in range(2 * n - 1):
+            now += change[order[q]]
+            touching += enters[order[q]]
+            if touching > 0 and now > best and place[order[q + 1]] > place[order[q]]:
+                best, lower, upper = now, place[order[q]], place[order[q + 1]]
+        rival, now = far, far
+        for q in range(2 * n):
+            now += change[order[q]]
+            last = q + 1 == 2 * n
+            beyond = last or place[order[q + 1]] < lower - margin or place[order[q]] > upper + margin
+            if beyond and now > rival:
+                rival = now
+        # Within the most likely stretch, the mean of what the pieces that touch there ask for.
+        middle, total, mean = 0.5 * (lower + upper), 0.0, 0.0
+        for i in range(n):
+            k = s + i
+            if abs(middle - offset[k]) <= tolerance[k]:
+                odds = touch[k] - max(low_front[k], high_front[k])
+                share = (weight[k] + 1e-3) / (tolerance[k] * tolerance[k]) / (1 + np.exp(-odds))
+                total += share
+                mean += share * offset[k]
+        delta[p] = min(upper, max(lower, mean / total if total > 0 else middle))
+        lead[p] = best - rival
+
+
+@kernel
+def pair_up(rank, low, high, delta, size, into, moved):
+    """Join pairs in the order of `rank`: the smaller group moves. In one round a group moves or receives, not both."""
+    received = np.zeros(len(size), np.bool_)
+    for r in rank:
+        one, other, step = low[r], high[r], delta[r]
+        if size[one] > size[other]:
+            one, other, step = other, one, -step
+        if into[one] != one or received[one] or into[other] != other:
+            continue
+        into[one], moved[one], received[other] = other, step, True
+
+
+@kernel
+def number_runs(pair, lower, upper, out):
+    """Number the runs of sorted intervals of one pair in which each begins before the first of the run ends."""
+    run, end = -1, 0.0
+    for k in range(len(pair)):
+        if k == 0 or pair[k] != pair[k - 1] or lower[k] > end:
+            run += 1
+            end = upper[k]
+        out[k] = run
