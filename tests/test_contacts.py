@@ -84,7 +84,7 @@ def test_a_disc_in_front_of_a_wall_is_doubted():
     tilted = np.array([0.6, 0.3, -np.sqrt(1 - 0.45)])
     normals = np.where(disc[..., None], tilted, [0.0, 0.0, -1.0])
     view = {"camera": Pinhole.from_fov(50, disc.shape), "frame": "opencv", "check": False}
-    result = integrate(normals, **view)
+    result = integrate(normals, joining="none", **view)
     (text,) = [text for text in result.warnings if "is a guess" in text]
     assert "column" in text
     assert np.median(result.confidence[disc]) < 0.05

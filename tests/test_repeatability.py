@@ -113,7 +113,7 @@ def distance(a, b, central):
 
 @pytest.mark.parametrize("camera", ["perspective", "orthographic"])
 @pytest.mark.parametrize("name", ["boxes", "bumps", "occlusions", "room", "sphere", "torus"])
-@pytest.mark.parametrize(("joining", "most"), [("none", 1e-6), ("certain", 1e-3)])
+@pytest.mark.parametrize(("joining", "most"), [("none", 1e-6), ("certain", 2e-3)])
 def test_a_flipped_map_gives_the_flipped_surface(name, camera, joining, most):
     """To a millionth, on clean maps of two sizes; nothing prefers left to right, or rows to columns.
 
@@ -131,7 +131,7 @@ def test_a_flipped_map_gives_the_flipped_surface(name, camera, joining, most):
 
 @pytest.mark.parametrize("how", FLIPS)
 @pytest.mark.parametrize("name", ["room", "sphere"])
-@pytest.mark.parametrize(("joining", "most"), [("none", 1e-6), ("certain", 1e-3)])
+@pytest.mark.parametrize(("joining", "most"), [("none", 1e-6), ("certain", 2e-3)])
 def test_mirrored_rays_give_the_same_surface(name, how, joining, most):
     """Rays may fall along rows and columns, as a mirror makes them; the normals stay as they are."""
     scene = scenes.make(name, shape=(64, 80))

@@ -130,12 +130,17 @@ def test_the_graph_is_made_in_one_pass(calls):
     assert calls == dict.fromkeys(stages, 1)
 
 
-def test_entries_visited_by_a_whole_run(calls):
+def test_entries_visited_by_a_whole_run(calls, monkeypatch):
     """The sizes of what kernels are given, added up over a run without cut edges: some passes over the neighbours each."""
+    on_a_grid(monkeypatch)
     shape = 240, 320
     scene = scenes.make("bumps", shape=shape)
     integrate(scene.normals, scene.mask, scene.camera, "opencv")
     assert calls["entries"] < 366 * shape[0] * shape[1]
+
+
+def on_a_grid(monkeypatch):
+    monkeypatch.setattr(filling, "_GRID_FROM", 0)
 
 
 def lean(monkeypatch):
@@ -163,6 +168,7 @@ def test_memory_of_a_large_map(monkeypatch, name, most):
     memory that has nothing to do with the size of the map.
     """
     lean(monkeypatch)
+    on_a_grid(monkeypatch)
     shape = 500, 525
     scene = scenes.make(name, shape=shape)
     normals = scene.normals.astype(np.float32)

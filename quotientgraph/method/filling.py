@@ -28,6 +28,8 @@ _MULTIGRID = Multigrid(rtol=1e-9, energy_tol=1e-5)
 # Where more than this part of the edges is cut, hardly a square of 2×2 pixels lies in one component, and neighbour lists are
 # quicker than a grid.
 _MOST_CUT = 0.3
+# Pixels from which on a grid pays. Smaller maps are filled in a moment, and a first run on them compiles one form only.
+_GRID_FROM = 2**19
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,8 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
         pass
     elif solver == "auto":
         del jump  # memory is needed for the multigrid hierarchy
-        few_cut = pixels.n_pixels > _MULTIGRID.coarsest and len(graph.cut) < _MOST_CUT * pixels.n_edges
-        placed = pixels.cells() if few_cut else None
+        pays = pixels.n_pixels >= _GRID_FROM and len(graph.cut) < _MOST_CUT * pixels.n_edges
+        placed = pixels.cells() if pays else None
         if placed is None:
             neighbours: Any = NeighbourLists.from_edges(pixels.n_pixels, pixels.tail, pixels.head, weight)
             del weight

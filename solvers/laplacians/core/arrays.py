@@ -107,7 +107,7 @@ def centred(x: Any, labels: Any) -> Any:
     xp = array_namespace(x)
     size = xp.bincount(labels)
     mean = (sums(labels, x, len(size)) / size)[labels]
-    return xp.subtract(x, mean, out=mean)
+    return np.subtract(x, mean, out=mean) if xp is np else x - mean
 
 
 def norm(values: Any) -> float:
