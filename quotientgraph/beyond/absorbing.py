@@ -60,8 +60,8 @@ def has_faces(graph: Quotient) -> bool:
     inside = graph.labels[tail] == graph.labels[head]
     tail, head = tail[inside], head[inside]
     label = graph.labels[tail]
-    noise = np.bincount(label, 0.25 * np.square(normals[tail] - normals[head]).sum(axis=1), len(size))
-    noise = noise / np.maximum(np.bincount(label, minlength=len(size)), 1)
+    between = 0.25 * np.square(normals[tail] - normals[head]).sum(axis=1)
+    noise = np.bincount(label, between, len(size)) / np.maximum(np.bincount(label, minlength=len(size)), 1)
     flat = (scatter < _SCATTER + 1.2 * noise) & (size >= max(_FEWEST, _LARGE * len(normals)))
     return bool(size[flat].sum() >= _NOTABLE * len(normals))
 
