@@ -171,6 +171,11 @@ class TestOffsets:
         assert shift[0] - shift[1] == pytest.approx(1.0)
         assert shift[0] - shift[2] == pytest.approx(3.0)
 
+    def test_offsets_that_are_no_numbers_end_the_joining(self):
+        ends, ones = np.array([0]), np.ones(1)
+        witnesses = Witnesses(ends, ends + 1, ones * np.nan, ones, ones, -ones, -ones, -ones, divided=0.0)
+        assert len(join(2, witnesses, np.array([5, 5]))) == 2
+
 
 class TestJoined:
     def test_a_room_is_put_together(self, room):

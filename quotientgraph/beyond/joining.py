@@ -132,6 +132,8 @@ def join(n: int, witnesses: Witnesses, size: np.ndarray) -> np.ndarray:
         into, moved = np.arange(n), np.zeros(n)
         pair_up(rank, low, high, delta, size, into, moved)
         joined = np.flatnonzero(into != np.arange(n))
+        if not len(joined):  # offsets that are no numbers lead nowhere
+            break
         np.add.at(size, into[joined], size[joined])
         changed = np.zeros(n, dtype=np.bool_)
         changed[joined] = changed[into[joined]] = True
