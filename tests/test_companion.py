@@ -72,12 +72,17 @@ def first(tmp_path):
 
 
 def test_a_second_process_compiles_and_ends_with_the_first(first, tmp_path):
-    """What the second process compiled is loaded; it does not outlive the first, and no claim is left."""
+    """What the second process compiled is loaded; it does not outlive the first, and what it leaves is harmless.
+
+    If it is ended while it compiles, the file of its claim stays, on which nobody holds a lock any more.
+    """
     number, compiled = first()
     assert compiled == ["first.twice"]
     with pytest.raises(ProcessLookupError):
         os.kill(number, 0)
-    assert [path.suffix for path in (tmp_path / "cache").rglob("*") if path.is_file()] == [".kernel"] * 2
+    left = [path.suffix for path in (tmp_path / "cache").rglob("*") if path.is_file()]
+    assert left.count(".kernel") == 2
+    assert set(left) <= {".kernel", ".claim"}
     assert first() == [None, []]  # with everything compiled there is no second process
 
 
