@@ -190,8 +190,11 @@ def _is_pole(rays: np.ndarray) -> bool:
 
 
 def _unit(rays: np.ndarray) -> np.ndarray:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return rays / np.linalg.norm(rays, axis=-1, keepdims=True)
+    """The rays with length 1, whatever their size; NaN for those that have none."""
+    with np.errstate(invalid="ignore", divide="ignore", under="ignore"):
+        scaled = rays / np.abs(rays).max(axis=-1, keepdims=True)
+        unit = scaled / np.linalg.norm(scaled, axis=-1, keepdims=True)
+    return np.where(np.isfinite(unit).all(axis=-1, keepdims=True), unit, np.nan)
 
 
 @kernel
