@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import laplacians
+from laplacians.core.edges import root_of
 from laplacians.core.jit import kernel
 
 from ..beyond.hidden_jumps import hidden_jumps
@@ -193,13 +194,7 @@ def _absorb(tail, head, size, root, held, joins):
     On entry `root` holds 0, 1, 2, … and `held` the size of each component; afterwards those of roots are up to date.
     """
     for e in range(len(tail)):
-        i, j = tail[e], head[e]
-        while root[i] != i:
-            root[i] = root[root[i]]
-            i = root[i]
-        while root[j] != j:
-            root[j] = root[root[j]]
-            j = root[j]
+        i, j = root_of(root, tail[e]), root_of(root, head[e])
         if i != j and (held[i] < size or held[j] < size):
             low, high = min(i, j), max(i, j)
             root[high] = low

@@ -16,6 +16,7 @@ from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
+from laplacians.core.edges import root_of
 from laplacians.core.jit import kernel
 from laplacians.system import Pattern
 
@@ -252,13 +253,7 @@ def _merge_in_order(tail, head, root, cluster, first_new, made):
     """
     count = 0
     for e in range(len(tail)):
-        i, j = tail[e], head[e]
-        while root[i] != i:
-            root[i] = root[root[i]]
-            i = root[i]
-        while root[j] != j:
-            root[j] = root[root[j]]
-            j = root[j]
+        i, j = root_of(root, tail[e]), root_of(root, head[e])
         if i == j:
             continue
         low, high = min(i, j), max(i, j)

@@ -18,7 +18,7 @@ from .. import QuotientGraph, scenes
 from ..beyond.absorbing import absorbed
 from ..beyond.border_cues import contact_cues, front_cues
 from ..beyond.border_facts import PieceFacts
-from ..beyond.border_junctions import following, junctions, order_table, propagate
+from ..beyond.border_junctions import following, junctions, log_probabilities, order_table, propagate
 from ..beyond.border_pieces import BorderPieces
 from ..geometry.camera import Camera, as_camera
 from ..geometry.jumps import interval
@@ -92,7 +92,7 @@ def factors(views: list[View], contact: np.ndarray, front: np.ndarray) -> tuple[
     seen, expected = np.full((2, 3, 9), 2.0)
     beside, by_chance = np.full((2, 3, 3, 3), 2.0)
     for one in views:
-        p = np.exp(beliefs(one.contact @ contact, one.front @ front))
+        p = np.exp(log_probabilities(one.contact @ contact, one.front @ front))
         pieces, sign, geometry = one.meeting
         sure = (one.state[pieces] >= 0).all(axis=1)
         pieces, sign, geometry = pieces[sure], sign[sure], geometry[sure]
@@ -115,12 +115,6 @@ def factors(views: list[View], contact: np.ndarray, front: np.ndarray) -> tuple[
     return _DAMPED * np.log(seen / expected), _DAMPED * np.log(beside / by_chance)
 
 
-def beliefs(contact: np.ndarray, front: np.ndarray) -> np.ndarray:
-    """(n, 3) log-probabilities of the states from log-odds."""
-    torn = -np.logaddexp(0, contact)
-    return np.column_stack([-np.logaddexp(0, -contact), torn - np.logaddexp(0, -front), torn - np.logaddexp(0, front)])
-
-
 def fit(views: list[View]) -> dict[str, np.ndarray]:
     """All constants, by name."""
     state = np.concatenate([one.state for one in views])
@@ -133,7 +127,7 @@ def fit(views: list[View]) -> dict[str, np.ndarray]:
     front = logistic(both, np.concatenate([left, 1 - left]), np.tile(weight[torn], 2))
     orders, neighbours = factors(views, contact, front)
     after = [
-        propagate(beliefs(v.contact @ contact, v.front @ front), v.meeting, v.following, orders, neighbours)
+        propagate(log_probabilities(v.contact @ contact, v.front @ front), v.meeting, v.following, orders, neighbours)
         for v in views
     ]
     told, side = (np.concatenate([a[k] for a in after]) for k in range(2))

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from laplacians.core.edges import root_of
 from laplacians.core.jit import kernel
 
 from ..graph.quotient import Quotient
@@ -53,6 +54,9 @@ def has_faces(graph: Quotient) -> bool:
     errors of a network do not show there. They bend faces, and their borders then ask for offsets that drift.
     """
     normals, size = graph.pixels.map.normals, np.bincount(graph.labels)
+    large = size >= max(_FEWEST, _LARGE * len(normals))
+    if size[large].sum() < _NOTABLE * len(normals):
+        return False
     total = np.stack([np.bincount(graph.labels, normals[:, axis]) for axis in range(3)])
     scatter = 1 - np.linalg.norm(total, axis=0) / size
     step = max(1, graph.pixels.n_edges // _SAMPLE)
@@ -62,7 +66,7 @@ def has_faces(graph: Quotient) -> bool:
     label = graph.labels[tail]
     between = 0.25 * np.square(normals[tail] - normals[head]).sum(axis=1)
     noise = np.bincount(label, between, len(size)) / np.maximum(np.bincount(label, minlength=len(size)), 1)
-    flat = (scatter < _SCATTER + 1.2 * noise) & (size >= max(_FEWEST, _LARGE * len(normals)))
+    flat = large & (scatter < _SCATTER + 1.2 * noise)
     return bool(size[flat].sum() >= _NOTABLE * len(normals))
 
 
@@ -70,13 +74,7 @@ def has_faces(graph: Quotient) -> bool:
 def _absorb(order, tail, head, angle, parent, size, least, chosen):
     """Join components over the edges in order; `parent` is a forest of them, `size` in pixels is kept at its roots."""
     for e in order:
-        a, b = tail[e], head[e]
-        while parent[a] != a:
-            parent[a] = parent[parent[a]]
-            a = parent[a]
-        while parent[b] != b:
-            parent[b] = parent[parent[b]]
-            b = parent[b]
+        a, b = root_of(parent, tail[e]), root_of(parent, head[e])
         if a == b or angle[e] > least + _REACH / min(size[a], size[b]):
             continue
         if size[a] < size[b]:

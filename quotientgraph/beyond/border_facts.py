@@ -74,6 +74,17 @@ class PieceFacts:
         """(n_pieces,) bool: both sides are components."""
         return (self.left >= 0) & (self.right >= 0)
 
+    @property
+    def pair(self) -> np.ndarray:
+        """(n_pieces,) int64 number of the pair of components, in the order of the smaller and then of the larger one."""
+        low, high = np.minimum(self.left, self.right).astype(np.int64), np.maximum(self.left, self.right)
+        return low * (high.max(initial=0) + 2) + high
+
+    @property
+    def pair_offset(self) -> np.ndarray:
+        """(n_pieces,) `offset`, of the component with the smaller number against the other one."""
+        return np.where(self.left < self.right, self.offset, -self.offset)
+
     @classmethod
     def measure(cls, graph: Quotient, potential: np.ndarray, borders: BorderPieces) -> PieceFacts:
         """Measure the pieces of the borders of a graph at a potential (n_pixels,).

@@ -57,10 +57,7 @@ def propagated(
     borders: BorderPieces, facts: PieceFacts, contact: np.ndarray, front: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Log-odds of contact and of the left in front, (n_pieces,) each, improved by the junctions."""
-    torn = -np.logaddexp(0, contact)
-    belief = np.column_stack(
-        [-np.logaddexp(0, -contact), torn - np.logaddexp(0, -front), torn - np.logaddexp(0, front)]
-    )
+    belief = log_probabilities(contact, front)
     contact, front = propagate(
         belief,
         junctions(borders, facts),
@@ -69,6 +66,12 @@ def propagated(
         np.array(_FACTORS.neighbours),
     )
     return _FACTORS.contact_scale * contact + _FACTORS.contact_shift, _FACTORS.front_scale * front
+
+
+def log_probabilities(contact: np.ndarray, front: np.ndarray) -> np.ndarray:
+    """(n_pieces, 3) log-probabilities of the states from log-odds of contact and of the left in front."""
+    torn = -np.logaddexp(0, contact)
+    return np.column_stack([-np.logaddexp(0, -contact), torn - np.logaddexp(0, -front), torn - np.logaddexp(0, front)])
 
 
 def propagate(

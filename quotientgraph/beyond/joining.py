@@ -20,7 +20,7 @@ import numpy as np
 from ..graph.quotient import Quotient
 from .border_cues import log_odds
 from .border_facts import PieceFacts
-from .border_junctions import propagated
+from .border_junctions import log_probabilities, propagated
 from .border_pieces import BorderPieces
 from .offsets import best_offsets, number_runs, pair_up
 
@@ -89,15 +89,11 @@ class Witnesses:
         hidden, several = _hidden_ridges(facts, contact, tolerance, size)
         weight = np.where(hidden, _CHOSEN.hidden, 1.0) * _weights(facts, tolerance)
         contact, front = (np.clip(odds, -_CHOSEN.most_odds, _CHOSEN.most_odds) for odds in (contact, front))
-        torn = -np.logaddexp(0, contact)
-        found = (
-            facts.left.astype(np.int64), facts.right.astype(np.int64), facts.offset, _CHOSEN.slack * tolerance, weight,
-            -np.logaddexp(0, -contact), torn - np.logaddexp(0, -front), torn - np.logaddexp(0, front),
-        )  # fmt: skip
-        left, right, *rest = (values[facts.valid] for values in found)
-        offset, slack, weight, touch, left_front, right_front = rest
+        kept = facts.valid
+        left, right = facts.left[kept].astype(np.int64), facts.right[kept].astype(np.int64)
+        slack, states = _CHOSEN.slack * tolerance[kept], log_probabilities(contact, front)[kept].T
         divided = float(size[several].sum() / size.sum())
-        return cls(left, right, offset, slack, weight, touch, left_front, right_front, divided)
+        return cls(left, right, facts.offset[kept], slack, weight[kept], states[0], states[1], states[2], divided)
 
 
 def join(n: int, witnesses: Witnesses, size: np.ndarray) -> np.ndarray:
@@ -175,9 +171,7 @@ def _take_over(
 
 def _weights(facts: PieceFacts, tolerance: np.ndarray) -> np.ndarray:
     """(n_pieces,) weights; pieces of one pair that agree on an offset share that of one piece as long as all of them."""
-    low, high = np.minimum(facts.left, facts.right).astype(np.int64), np.maximum(facts.left, facts.right)
-    pair = low * (high.max(initial=0) + 2) + high
-    offset = np.where(facts.left < facts.right, facts.offset, -facts.offset)
+    pair, offset = facts.pair, facts.pair_offset
     order = np.lexsort((offset - tolerance, pair))
     witness = np.empty(len(order), dtype=np.int64)
     number_runs(pair[order], (offset - tolerance)[order], (offset + tolerance)[order], witness)
@@ -198,9 +192,7 @@ def _hidden_ridges(
     lean = facts.lean_left + facts.lean_right
     sure = facts.valid & (contact > _CHOSEN.least_odds) & (facts.n >= 4) & (facts.angle > 15)
     ridge, valley = np.flatnonzero(sure & (lean < -_CHOSEN.ridge)), np.flatnonzero(sure & (lean > _CHOSEN.ridge))
-    low, high = np.minimum(facts.left, facts.right).astype(np.int64), np.maximum(facts.left, facts.right)
-    pair = low * len(size) + high
-    offset = np.where(facts.left < facts.right, facts.offset, -facts.offset)
+    pair, offset = facts.pair, facts.pair_offset
     valley = valley[np.argsort(pair[valley], kind="stable")]
     first = np.searchsorted(pair[valley], pair[ridge])
     count = np.searchsorted(pair[valley], pair[ridge], side="right") - first

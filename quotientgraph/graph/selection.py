@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from laplacians.core.edges import connected_labels, number_trees, union_find_is_loaded
+from laplacians.core.edges import connected_labels, number_trees, root_of, union_find_is_loaded
 from laplacians.core.jit import WHOLE, kernel, portion
 
 from .pixels import PixelGraph
@@ -119,12 +119,7 @@ def _unite_similar(parent, normals, tail, head, cosine):
         i, j = parent[a], parent[b]
         if i == j:
             continue
-        while parent[i] != i:
-            parent[i] = parent[parent[i]]
-            i = parent[i]
-        while parent[j] != j:
-            parent[j] = parent[parent[j]]
-            j = parent[j]
+        i, j = root_of(parent, i), root_of(parent, j)
         if i != j:
             dot = normals[a, 0] * normals[b, 0] + normals[a, 1] * normals[b, 1] + normals[a, 2] * normals[b, 2]
             if dot > cosine:

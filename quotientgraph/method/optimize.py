@@ -140,7 +140,8 @@ def optimize(
         potential = centred_pieces(potential, graph)
     else:
         potential = known.settle(potential, graph.pixels.pieces)
-    levels = _distinct([graph, *scales.levels]) if found is None else found.levels
+    levels = scales.levels if whole is graph else [graph, *scales.levels]
+    levels = levels if found is None else found.levels
     return Outcome(
         graph=levels[-1],
         potential=potential,
@@ -153,11 +154,6 @@ def optimize(
         certainty=None if found is None else found.certainty,
         borders=borders if found is None else None,
     )
-
-
-def _distinct(levels: list[Quotient]) -> list[Quotient]:
-    """The levels without those that repeat the one before."""
-    return [level for k, level in enumerate(levels) if k == 0 or level is not levels[k - 1]]
 
 
 def backend_of(solver: Any, argument: str) -> Any:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from laplacians.core.edges import connected_labels
+from laplacians.core.edges import connected_labels, root_of
 from laplacians.core.jit import kernel
 
 from ..beyond.hidden_jumps import SURE_GAP, WIDE_GAP, steady_edges
@@ -131,13 +131,7 @@ def _sort_out(tail, head, used, parent, reaches, kind):
     """
     for e in range(len(tail)):
         if used[e]:
-            a, b = tail[e], head[e]
-            while parent[a] != a:
-                parent[a] = parent[parent[a]]
-                a = parent[a]
-            while parent[b] != b:
-                parent[b] = parent[parent[b]]
-                b = parent[b]
+            a, b = root_of(parent, tail[e]), root_of(parent, head[e])
             if a != b:
                 kind[e] = 2 if reaches[a] and reaches[b] else 1
                 low, high = min(a, b), max(a, b)

@@ -184,6 +184,15 @@ def _list_neighbours(tail, head, weight, cursor, neighbour, entry):
 
 
 @kernel
+def root_of(parent, i):
+    """The root of the tree that i belongs to in a forest, whose paths are halved on the way. For kernels."""
+    while parent[i] != i:
+        parent[i] = parent[parent[i]]
+        i = parent[i]
+    return i
+
+
+@kernel
 def _unite(parent, tail, head):
     """Join the trees of both ends of every edge; afterwards the root of every tree is its least node.
 
@@ -193,12 +202,7 @@ def _unite(parent, tail, head):
         i, j = parent[tail[e]], parent[head[e]]
         if i == j:  # most edges: both ends are in one tree already
             continue
-        while parent[i] != i:
-            parent[i] = parent[parent[i]]
-            i = parent[i]
-        while parent[j] != j:
-            parent[j] = parent[parent[j]]
-            j = parent[j]
+        i, j = root_of(parent, i), root_of(parent, j)
         if i < j:
             parent[j] = i
         elif j < i:
