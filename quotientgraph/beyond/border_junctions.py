@@ -210,7 +210,9 @@ def _junction_tables(orders: np.ndarray) -> np.ndarray:
 
 
 @kernel
-def _propagate(belief, pieces, kind, table, state, follow, turn, neighbours, rounds, damping, told, new, value, sent, passed):
+def _propagate(
+    belief, pieces, kind, table, state, follow, turn, neighbours, rounds, damping, told, new, value, sent, passed
+):  # fmt: skip
     """Damped belief propagation in place, with `table` from `_junction_tables` and `state` (27, 3), the states in its rows.
 
     `sent` (n_junctions, 3, 3) and `passed` (n_follow, 2, 3) are the messages, zero on entry; told (3, 3), new (3,) and

@@ -97,7 +97,8 @@ class Kernel:
 
         from .cache import KernelCache
 
-        source, options = self.function, {"nogil": True, **options}
+        # The wrapper with which C would call a kernel is never used.
+        source, options = self.function, {"nogil": True, "no_cfunc_wrapper": True, **options}
         scope = dict(source.__globals__, prange=numba.prange)
         for name, called in self._calls().items():
             scope[name] = called.compiled() if options.get("parallel") else called.serial()
