@@ -85,9 +85,11 @@ def best_offsets(start, offset, tolerance, weight, touch, low_front, high_front,
 
 
 @kernel
-def pair_up(rank, low, high, delta, size, into, moved):
-    """Join pairs in the order of `rank`: the smaller group moves. In one round a group moves or receives, not both."""
-    received = np.zeros(len(size), np.bool_)
+def pair_up(rank, low, high, delta, size, into, moved, received):
+    """Join pairs in the order of `rank`: the smaller group moves. In one round a group moves or receives, not both.
+
+    Writes where each group goes to `into`, on entry itself, and `moved`; `received` is False on entry.
+    """
     for r in rank:
         one, other, step = low[r], high[r], delta[r]
         if size[one] > size[other]:
