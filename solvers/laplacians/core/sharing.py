@@ -18,7 +18,7 @@ from typing import Any
 # Share k of 2^b of a loop is written (k, b): a shift compiles sooner than a division that must not be by zero.
 WHOLE = (0, 0)
 EMPTY = (0, 62)  # no loop is so long that a part of it would be left
-# Shares for each thread, at least: more than one, so that a thread which the system has set aside does not hold up the others.
+# Shares for each thread, at least: several, so that a thread which the system has set aside does not hold up the others.
 _SHARES = 4
 
 
