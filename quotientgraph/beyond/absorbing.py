@@ -37,13 +37,13 @@ def absorbed(graph: _Q) -> _Q:
     angle = np.degrees(np.arccos(np.clip(cosine, -1, 1)))
     size = np.bincount(graph.labels)
     one, other = size[graph.tail], size[graph.head]
-    order = np.lexsort((np.maximum(one, other), np.minimum(one, other), angle))  # of equal angles the smaller first
-    order = order[angle[order] <= _WIDEST]
+    smaller, larger, least = np.minimum(one, other), np.maximum(one, other), 0.0 if graph.angle is None else graph.angle
+    # Components only grow, so that an edge too wide for the smaller of the two now will be too wide later.
+    order = np.flatnonzero((angle <= _WIDEST) & (angle <= least + _REACH / smaller))
+    order = order[np.lexsort((larger[order], smaller[order], angle[order]))]  # of equal angles the smaller first
     chosen = np.zeros(len(cut), dtype=np.bool_)
-    _absorb(
-        order, graph.tail, graph.head, angle, np.arange(graph.n_components, dtype=np.int32), size,
-        0.0 if graph.angle is None else graph.angle, chosen,
-    )  # fmt: skip
+    parent = np.arange(graph.n_components, dtype=np.int32)
+    _absorb(order, graph.tail, graph.head, angle, parent, size, least, chosen)
     return graph.contract(cut[chosen])
 
 
