@@ -134,7 +134,7 @@ class TestFaces:
         scene, graph = table
         filled = graph.filled()
         judged = Judgement.of(graph, filled)
-        faces = hidden_faces(graph, judged.borders, judged.facts, judged.contact, judged.tolerance)
+        faces = hidden_faces(graph, judged.borders, judged.facts, judged.contact, judged.front, judged.tolerance)
         divided = faces.divide(graph)
         assert divided.n_components > graph.n_components
         into = np.zeros(divided.n_components, dtype=int)

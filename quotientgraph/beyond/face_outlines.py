@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial import ConvexHull, QhullError
 
-_ROUND = 0.02  # root mean square distance of the points of a rim from a circle, in lengths of the rim
-_ARC = 75.0  # degrees of a circle that a rim must cover
+_ROUND = 0.1  # root mean square distance of the points of a rim from a circle, in heights of the arc over its chord
+_ARC, _BENT = 70.0, 5  # degrees of a circle that a rim must cover, and straight pieces that it consists of
 _STRAIGHT, _OPPOSITE = (
     20.0,
     150.0,
@@ -56,7 +56,7 @@ def whole_outline(
     turn = np.degrees(((np.diff(heading) + np.pi) % (2 * np.pi) - np.pi).sum())
     if closed:
         return _if_broad(vertices[:-1], length)
-    if len(step) > 2 and (circle := _circle(points, length)) is not None:
+    if len(step) >= _BENT and (circle := _circle(points, length)) is not None:
         return circle if turn > 0 else circle[::-1]
     if abs(turn) <= _STRAIGHT:
         return _behind(vertices[0], vertices[-1], leaves, left)
@@ -92,8 +92,9 @@ def _circle(points: np.ndarray, length: float) -> np.ndarray | None:
     solution = np.linalg.lstsq(np.column_stack([2 * x, np.ones(len(x))]), (x * x).sum(axis=1), rcond=None)[0]
     centre, radius = solution[:2], np.sqrt(max(solution[2] + solution[:2] @ solution[:2], 0.0))
     away = x - centre
-    covered = np.degrees(np.ptp(np.unwrap(np.arctan2(away[:, 1], away[:, 0]))))
-    if np.sqrt(np.mean((np.hypot(*away.T) - radius) ** 2)) > _ROUND * length or covered < _ARC:
+    covered = np.ptp(np.unwrap(np.arctan2(away[:, 1], away[:, 0])))
+    misfit, height = np.sqrt(np.mean((np.hypot(*away.T) - radius) ** 2)), length * covered / 8
+    if misfit > _ROUND * height or covered < np.radians(_ARC):
         return None
     angle = np.linspace(0, 2 * np.pi, 72, endpoint=False)
     return middle + centre + radius * np.column_stack([np.cos(angle), np.sin(angle)])

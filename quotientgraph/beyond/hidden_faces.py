@@ -31,6 +31,7 @@ _SCATTER = 1e-3  # of the normals of a flat component: crumbs that it absorbed c
 _MOST = 0.85  # share of a component beyond which a face is the component itself
 _APART = 3.0  # tolerances between two offsets that contradict each other
 _INSIDE, _OUTSIDE = 0.3, 0.5  # share of the pixels at the ridges inside the outline: least in front, most behind
+_PLAIN = 2.0  # log-odds from which on a component is taken to be in front of another one
 _SURE = 6.0  # log-odds of what is known about the unseen edges
 
 
@@ -80,6 +81,7 @@ def hidden_faces(
     borders: BorderPieces,
     facts: PieceFacts,
     contact: np.ndarray,
+    front: np.ndarray,
     tolerance: np.ndarray,
 ) -> HiddenFaces | None:
     """Find the faces that hide in flat components.
@@ -88,8 +90,10 @@ def hidden_faces(
     ----------
     graph : Quotient
     borders, facts : BorderPieces, PieceFacts
-    contact, tolerance : (n_pieces,) float64
-        Log-odds of contact, and by how much a contact may miss the offset of its piece.
+    contact, front : (n_pieces,) float64
+        Log-odds that the two sides touch, and that the left one is in front if they do not.
+    tolerance : (n_pieces,) float64
+        By how much a contact may miss the offset of its piece.
 
     Returns
     -------
@@ -101,11 +105,10 @@ def hidden_faces(
     least = max(_FEWEST, round(_SHARE * pixels.n_pixels))
     members = np.argsort(graph.labels, kind="stable")
     start = np.append(0, np.cumsum(size))
-    pair, offset = facts.pair, facts.pair_offset
     found: list[tuple[np.ndarray, bool]] = []
     plane: _Plane | None = None
     for chain in ridge_chains(borders, facts, contact, flat_components(graph, 3 * least, _SCATTER)):
-        if not _contradicted(chain.pieces, pair, offset, tolerance, facts.n):
+        if not _contradicted(chain, facts, contact, front, tolerance):
             continue
         own = members[start[chain.component] : start[chain.component + 1]]
         if plane is None or plane.component != chain.component:
@@ -127,16 +130,23 @@ def hidden_faces(
 
 
 def _contradicted(
-    ridges: np.ndarray, pair: np.ndarray, offset: np.ndarray, tolerance: np.ndarray, n: np.ndarray
+    chain: RidgeChain, facts: PieceFacts, contact: np.ndarray, front: np.ndarray, tolerance: np.ndarray
 ) -> bool:
-    """Whether the faces below most of the ridges also border on the same component at quite another offset."""
-    others = np.setdiff1d(np.flatnonzero(np.isin(pair, pair[ridges]) & (n >= LEAST_SIDES)), ridges)
-    shown = 0.0
-    for p in ridges:
-        q = others[pair[others] == pair[p]]
+    """Whether most of the ridges cannot belong to the same face as the rest of the component.
+
+    What falls away behind a ridge lies below the plane of the component. If it also touches the component at quite another
+    offset, or stands in front of it, then the component goes on at another level. Where the component plainly hides it,
+    nothing follows.
+    """
+    pair, offset, shown = facts.pair, facts.pair_offset, 0.0
+    behind = np.where(facts.left == chain.component, front, -front)
+    others = (facts.n >= LEAST_SIDES) & ((contact > -_PLAIN) | (behind < _PLAIN))
+    others[chain.pieces] = False
+    for p in chain.pieces:
+        q = np.flatnonzero(others & (pair == pair[p]))
         if (np.abs(offset[q] - offset[p]) > _APART * (tolerance[q] + tolerance[p])).any():
-            shown += n[p]
-    return bool(shown >= 0.5 * n[ridges].sum())
+            shown += facts.n[p]
+    return bool(shown >= 0.5 * facts.n[chain.pieces].sum())
 
 
 class _Plane:

@@ -184,7 +184,7 @@ def joined(graph: Quotient, potential: np.ndarray) -> tuple[Quotient, np.ndarray
         The graph, with hidden faces as components of their own, and its potential. None where borders cannot tell.
     """
     judged = Judgement.of(graph, potential)
-    faces = hidden_faces(graph, judged.borders, judged.facts, judged.contact, judged.tolerance)
+    faces = hidden_faces(graph, judged.borders, judged.facts, judged.contact, judged.front, judged.tolerance)
     if faces is not None:
         graph = faces.divide(graph)
         judged = Judgement.of(graph, potential, faces)
