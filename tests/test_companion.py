@@ -138,3 +138,11 @@ def test_the_rehearsal_uses_what_a_first_run_needs():
         "quotientgraph.geometry.normals._judge",
         "quotientgraph.geometry.normals._compact",
     }
+
+
+def test_kernels_leave_sorting_and_linear_algebra_to_numpy():
+    """Numba has these too, but one sort takes a second to compile and one linear system four."""
+    slow = {"linalg", "argsort", "sort", "unique", "searchsorted", "dot", "median", "percentile"}
+    every = kernels()
+    assert len(every) > 60
+    assert {name: used for name, k in every.items() if (used := slow & set(k.function.__code__.co_names))} == {}

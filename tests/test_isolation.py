@@ -51,6 +51,19 @@ def test_every_public_name_loads(run_python):
     assert {"laplacians", "direct", "scipy"} <= set(run_python("-c", code).split())
 
 
+def test_importing_leaves_scipy_and_numba_for_later(run_python):
+    """`integrate` is there before Numba and the modules of SciPy are, which would double the time to start."""
+    code = (
+        "import sys\n"
+        "from quotientgraph import integrate\n"
+        "loaded = {tuple(name.split('.')[:2]) for name in sys.modules}\n"
+        "print(*(second for first, second in (pair for pair in loaded if len(pair) == 2) if first == 'scipy'))\n"
+        "assert 'numba' not in sys.modules"
+    )
+    loaded = {name for name in run_python("-c", code).split() if not name.startswith("_")}
+    assert loaded <= {"version"}
+
+
 def test_the_readme_runs(run_python):
     """All Python blocks of the README, one after the other, are one program that runs."""
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.M | re.S)

@@ -14,6 +14,9 @@ from laplacians.core.jit import Kernel
 from laplacians.direct.cholesky import analyse
 from laplacians.multigrid.hierarchy import Hierarchy
 from quotientgraph import QuotientGraph, integrate, scenes, solvers
+from quotientgraph.beyond import absorbing
+from quotientgraph.beyond.border_facts import PieceFacts
+from quotientgraph.beyond.border_pieces import BorderPieces
 from quotientgraph.method import filling
 
 
@@ -51,6 +54,41 @@ def grid_pattern(height, width, diagonal=True):
         steps += [(node[:-1, :-1], node[1:, 1:]), (node[:-1, 1:], node[1:, :-1])]
     tail, head = (np.concatenate([step[i].ravel() for step in steps]) for i in range(2))
     return solvers.Pattern.from_edges(height * width, tail, head)[0]
+
+
+# Joining -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def room():
+    """The graph of a scene with flat faces, at a fine angle."""
+    scene = scenes.random("open_room", 2, shape=(150, 200), camera="pinhole").with_noise(0.3)
+    return QuotientGraph.from_normals(scene.normals, scene.mask, scene.camera, "opencv", angle=1.0)
+
+
+def test_jumps_of_borders_are_computed_once(room, calls):
+    """The facts of all pieces of borders take one pass over their sides, and tracing them one walk."""
+    borders = BorderPieces.from_graph(room)
+    assert calls["_trace"] == calls["_divide"] == 1
+    calls.clear()
+    PieceFacts.measure(room, np.zeros(room.pixels.n_pixels), borders)
+    assert calls["_planar"] == 1
+    assert sum(calls.values()) - calls["entries"] == 1
+    assert calls["entries"] <= 3 * len(borders.row) + 3 * room.pixels.n_pixels
+
+
+def test_edges_that_cannot_be_absorbed_are_not_visited(room, monkeypatch):
+    """Of the cut edges only those are sorted and visited whose smaller component is small enough for their angle."""
+    visited = []
+
+    def absorb(order, *args):
+        visited.append(len(order))
+        call(order, *args)
+
+    call = absorbing._absorb
+    monkeypatch.setattr(absorbing, "_absorb", absorb)
+    assert absorbing.absorbed(room).n_components < room.n_components
+    assert visited[0] <= 0.6 * len(room.cut)
 
 
 # Factorisation -------------------------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ goes on outside.
 from __future__ import annotations
 
 import numpy as np
-from scipy.spatial import ConvexHull, QhullError
+import scipy
 
 _ROUND = 0.1  # root mean square distance of the points of a rim from a circle, in heights of the arc over its chord
 _ARC, _BENT = 70.0, 5  # degrees of a circle that a rim must cover, and straight pieces that it consists of
@@ -79,8 +79,8 @@ def _if_broad(polygon: np.ndarray, length: float) -> np.ndarray | None:
     if len(polygon) < 3 or area < _BROAD * length * length:
         return None
     try:
-        hull = ConvexHull(polygon).volume  # in two dimensions this is the area
-    except QhullError:
+        hull = scipy.spatial.ConvexHull(polygon).volume  # in two dimensions this is the area
+    except scipy.spatial.QhullError:
         return None
     return polygon if area >= _CONVEX * hull else None
 
