@@ -10,7 +10,7 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from laplacians import working_clock
-from laplacians.core import companion
+from laplacians.core import companion, edges
 
 from . import io, report
 from .analysis.exports import ExportedQuotient
@@ -136,7 +136,7 @@ class QuotientGraph(ExportedQuotient):
         own, about_mask = io.understand_mask(mask, (height, width))
         mask = found.mask if own is None else own
         if height * width >= _LARGE and angle is not None:
-            companion.use("quotientgraph.rehearsal")
+            companion.use("quotientgraph.rehearsal", edges.__file__)
         given, corrected = io.understand_camera(camera, (height, width))
         view = as_camera(found.camera if given is None else given)
         pixels = PixelGraph.from_map(NormalMap.from_array(found.normals, mask, view, frame, wrap), connectivity)

@@ -41,7 +41,7 @@ def absorbed(graph: _Q) -> _Q:
     order = order[angle[order] <= _WIDEST]
     chosen = np.zeros(len(cut), dtype=np.bool_)
     _absorb(
-        order, graph.tail, graph.head, angle, np.arange(graph.n_components), size,
+        order, graph.tail, graph.head, angle, np.arange(graph.n_components, dtype=np.int32), size,
         0.0 if graph.angle is None else graph.angle, chosen,
     )  # fmt: skip
     return graph.contract(cut[chosen])

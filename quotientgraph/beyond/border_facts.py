@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-
-from laplacians.core.jit import kernel
 
 from ..geometry.jumps import crease_jump, interval
 from ..graph.quotient import Quotient
@@ -94,9 +93,7 @@ class PieceFacts:
         pixels, start = graph.pixels, borders.start
         labels = np.append(graph.labels, np.int32(-1))
         left, right = labels[borders.left[start[:-1]]], labels[borders.right[start[:-1]]]
-        line = np.empty((borders.n_pieces, 9))
-        crossing = np.full(len(borders.row), 0.5)
-        _fit_lines(borders.row, borders.column, borders.down, borders.along, start, line, crossing)
+        line, crossing = _fitted_lines(borders)
         inside = np.flatnonzero((borders.left >= 0) & (borders.right >= 0))
         a, b = borders.left[inside], borders.right[inside]
         bounds = interval(pixels.map, a, b)
@@ -172,51 +169,40 @@ def _attitudes(
     return lean, facing, angle
 
 
-@kernel
-def _fit_lines(row, column, down, along, start, line, crossing):
-    """Of each piece: centre, direction of the walk, first and last position along it; and where it crosses each side.
+def _fitted_lines(borders: BorderPieces) -> tuple[np.ndarray, np.ndarray]:
+    """The line of each piece (n_pieces, 9), and where it crosses each side (n_sides,).
 
-    A parabola smooths the steps of the pixels. `crossing` is where between the two pixels of a side it passes, from 0 at the
-    left one to 1 at the right one.
+    A line is its centre, the direction of the walk, first and last position along it, and the three coefficients of a
+    parabola that smooths the steps of the pixels. A crossing is where between the two pixels of a side the parabola passes,
+    from 0 at the left one to 1 at the right one.
     """
-    for p in range(len(start) - 1):
-        s, e = start[p], start[p + 1]
-        n = e - s
-        y, x, yy, xx, xy = 0.0, 0.0, 0.0, 0.0, 0.0
-        for k in range(s, e):
-            y += row[k] / n
-            x += column[k] / n
-        for k in range(s, e):
-            yy += (row[k] - y) ** 2
-            xx += (column[k] - x) ** 2
-            xy += (row[k] - y) * (column[k] - x)
-        turn = 0.5 * np.arctan2(2 * xy, xx - yy)
-        dx, dy = np.cos(turn), np.sin(turn)
-        if n == 1:
-            dx, dy = float(along[s]), float(down[s])
-        walked = 0.0
-        for k in range(s, e):
-            walked += dy * down[k] + dx * along[k]
-        if walked < 0:
-            dx, dy = -dx, -dy
-        m = np.zeros(8)  # sums of t⁰ … t⁴, and of h, th, t²h, over positions t along the piece and h to its right
-        first, last = 1e9, -1e9
-        for k in range(s, e):
-            t, h = (row[k] - y) * dy + (column[k] - x) * dx, (row[k] - y) * dx - (column[k] - x) * dy
-            first, last = min(first, t), max(last, t)
-            for power in range(5):
-                m[power] += t**power
-            for power in range(3):
-                m[5 + power] += h * t**power
-        bend0, bend1, bend2 = m[5] / n, 0.0, 0.0
-        if n >= 8:
-            system = np.array([[m[0], m[1], m[2]], [m[1], m[2], m[3]], [m[2], m[3], m[4] + 1e-9]])
-            bend = np.linalg.solve(system, m[5:8])
-            bend0, bend1, bend2 = bend[0], bend[1], bend[2]
-        for k in range(s, e):
-            t, h = (row[k] - y) * dy + (column[k] - x) * dx, (row[k] - y) * dx - (column[k] - x) * dy
-            away = bend0 + bend1 * t + bend2 * t * t - h
-            step = abs(dx) if row[k] % 1 != 0 else abs(dy)
-            crossing[k] = min(1.0, max(0.0, 0.5 + away / step)) if step > 0.2 else 0.5
-        line[p, 0], line[p, 1], line[p, 2], line[p, 3], line[p, 4], line[p, 5] = y, x, dy, dx, first, last
-        line[p, 6], line[p, 7], line[p, 8] = bend0, bend1, bend2
+    start, piece, n_pieces = borders.start[:-1], borders.piece, borders.n_pieces
+    n = np.diff(borders.start)
+
+    def total(values: np.ndarray) -> np.ndarray:
+        return np.bincount(piece, values, n_pieces)
+
+    row, column = total(borders.row / n[piece]), total(borders.column / n[piece])
+    v, u = borders.row - row[piece], borders.column - column[piece]
+    # Functions of the standard library: those of NumPy differ in the last digit from processor to processor.
+    turn = [0.5 * math.atan2(y, x) for y, x in zip((2 * total(v * u)).tolist(), (total(u * u) - total(v * v)).tolist())]
+    along, down = np.array(list(map(math.cos, turn))), np.array(list(map(math.sin, turn)))
+    single = n == 1
+    along[single], down[single] = borders.along[start[single]], borders.down[start[single]]
+    backwards = total(down[piece] * borders.down + along[piece] * borders.along) < 0
+    along, down = np.where(backwards, -along, along), np.where(backwards, -down, down)
+    dx, dy = along[piece], down[piece]
+    t, h = v * dy + u * dx, v * dx - u * dy  # positions along the piece and to its right
+    square = t * t
+    sums = n.astype(np.float64), total(t), total(square), total(t * square), total(square * square) + 1e-9
+    right = np.stack([total(h), total(h * t), total(h * square)], axis=-1)
+    bend = np.zeros((n_pieces, 3))
+    bend[:, 0] = right[:, 0] / n
+    curved = np.flatnonzero(n >= 8)
+    system = np.stack([np.stack([s[curved] for s in sums[i : i + 3]], axis=-1) for i in range(3)], axis=1)
+    bend[curved] = np.linalg.solve(system, right[curved][..., None])[..., 0]
+    away = bend[piece, 0] + bend[piece, 1] * t + bend[piece, 2] * t * t - h
+    step = np.abs(np.where(borders.row % 1 != 0, dx, dy))
+    crossing = np.where(step > 0.2, np.clip(0.5 + away / np.maximum(step, 0.2), 0.0, 1.0), 0.5)
+    ends = (np.minimum.reduceat(t, start), np.maximum.reduceat(t, start)) if n_pieces else (row, row)
+    return np.column_stack([row, column, down, along, *ends, bend]), crossing

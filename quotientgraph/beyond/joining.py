@@ -157,7 +157,7 @@ def join(n: int, witnesses: Witnesses, size: np.ndarray) -> np.ndarray:
         rank = np.argsort(-lead, kind="stable")
         rank = rank[lead[rank] >= (_CHOSEN.share * top if top > 1 else top - 1)]
         into, moved = np.arange(n), np.zeros(n)
-        pair_up(rank, low, high, delta, size, into, moved)
+        pair_up(rank, low, high, delta, size, into, moved, np.zeros(n, dtype=np.bool_))
         joined = np.flatnonzero(into != np.arange(n))
         if not len(joined):  # offsets that are no numbers lead nowhere
             break

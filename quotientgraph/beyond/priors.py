@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import sparse, special
 
 from ..graph.pixels import PixelGraph
 from ..graph.quotient import Quotient
@@ -128,7 +128,7 @@ class Prior:
             potential = self.anchors.moved(potential, group)
         known = np.isfinite(reading.potential(self.values))
         potential = _centred_unknown(potential, graph.pixels.pieces, known, self.anchors)
-        right = special.erf(_PRECISE * placing.unit / np.sqrt(2 * placing.variance))
+        right = scipy.special.erf(_PRECISE * placing.unit / np.sqrt(2 * placing.variance))
         certainty = (right[placing.group] * (1 - placing.doubt))[labels]
         joined = placing.graph.contract(placing.cut.number[placing.joined])
         return Placement(potential, [placing.graph, joined], certainty)
@@ -208,7 +208,7 @@ def _scaled(constants: Constants, weight: float) -> Constants:
 
 def _differences(
     pixels: PixelGraph, labels: np.ndarray, cells: Cells, bend: Bend
-) -> tuple[np.ndarray, np.ndarray, sparse.csr_matrix]:
+) -> tuple[np.ndarray, np.ndarray, scipy.sparse.csr_matrix]:
     """Pairs of neighbouring cells of one component, and the difference of the splines between the two."""
     one, other = cells.neighbours(pixels, labels[pixels.tail] == labels[pixels.head])
     enough = _JUDGED[1] if cells.sparse else _JUDGED[0]

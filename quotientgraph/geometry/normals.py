@@ -213,7 +213,7 @@ def _compact(normals, axes, reason, start, index, unit, position, share=WHOLE):
             i += 1
 
 
-@kernel
+@kernel(no_cpython_wrapper=True)
 def row_and_column(position, width):
     """Row and column of a flat position below 2³¹, for use in kernels: the processor divides whole numbers slowly."""
     row = int((position + 0.5) * (1.0 / width))
