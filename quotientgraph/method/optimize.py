@@ -37,11 +37,14 @@ class Placement:
         Graphs that stand for Q0, Q1, …
     certainty : (n_pixels,) float64
         Probability that the depth is right.
+    doubt : str
+        What a user should know about it; empty if there is nothing.
     """
 
     potential: np.ndarray
     levels: list[Quotient]
     certainty: np.ndarray
+    doubt: str = ""
 
 
 # A function of Q0 that gives the coarser graph to fill.
@@ -142,6 +145,7 @@ def optimize(
         potential = known.settle(potential, graph.pixels.pieces)
     levels = scales.levels if whole is graph else [graph, *scales.levels]
     levels = levels if found is None else found.levels
+    texts = warnings_of(graph, scales.history, converged, scales.unsolved, inside.converged)
     return Outcome(
         graph=levels[-1],
         potential=potential,
@@ -149,7 +153,7 @@ def optimize(
         history=scales.history,
         seconds={**graph.seconds, "filling": filled - began, "scales": laplacians.working_clock() - filled},
         converged=converged,
-        warnings=warnings_of(graph, scales.history, converged, scales.unsolved, inside.converged),
+        warnings=texts if found is None or not found.doubt else [*texts, found.doubt],
         device="cpu" if xp is np else "cuda",
         certainty=None if found is None else found.certainty,
         borders=borders if found is None else None,
