@@ -62,7 +62,7 @@ def propagated(
         belief,
         junctions(borders, facts),
         following(borders, facts),
-        np.array(_FACTORS.orders),
+        without_owner(np.array(_FACTORS.orders)),
         np.array(_FACTORS.neighbours),
     )
     return _FACTORS.contact_scale * contact + _FACTORS.contact_shift, _FACTORS.front_scale * front
@@ -90,6 +90,18 @@ def propagate(
     p = np.exp(belief - belief.max(axis=1, keepdims=True))
     p = p / p.sum(axis=1, keepdims=True) + 1e-5
     return np.log(p[:, 0]) - np.log(p[:, 1] + p[:, 2]), np.log(p[:, 1]) - np.log(p[:, 2])
+
+
+def without_owner(orders: np.ndarray) -> np.ndarray:
+    """The (3, 9) log-factors of orders with those of no line averaged over the three that might own one.
+
+    Without a line no component is its owner, so who is called that must not matter.
+    """
+    out = orders.copy()
+    for alone, pair in ((1, 3), (2, 4)):
+        out[0, [alone, pair]] = (orders[0, alone] + 2 * orders[0, pair]) / 3
+    out[0, 5:8] = orders[0, 5:8].mean()
+    return out
 
 
 @cache
@@ -142,6 +154,9 @@ def junctions(borders: BorderPieces, facts: PieceFacts) -> tuple[np.ndarray, np.
         bent = np.arctan2(np.abs(cross), -dot) / (0.025 + 0.7 / shorter)
         misfit[:, k] = np.where(shorter < 4, 9.0, np.maximum(bent, np.maximum(np.abs(away[:, a]), np.abs(away[:, b]))))
     best = np.argmin(misfit, axis=1)
+    # Where two lines are equally likely there is none.
+    second = np.partition(misfit, 1, axis=1)[:, 1]
+    misfit[second - misfit.min(axis=1) < 1e-9] = 9.0
     turn = choices[best]
     piece, left, right = (np.take_along_axis(v, turn, axis=1) for v in (piece, left, right))
     shorter = np.minimum(facts.length[piece[:, 0]], facts.length[piece[:, 1]])
@@ -156,13 +171,21 @@ def junctions(borders: BorderPieces, facts: PieceFacts) -> tuple[np.ndarray, np.
 
 def following(borders: BorderPieces, facts: PieceFacts) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of pieces that follow each other along a chain, and how the chain turns between them."""
-    chain = np.repeat(np.arange(len(borders.chain) - 1), np.diff(borders.chain))
-    valid = facts.valid
-    a = np.flatnonzero((chain[1:] == chain[:-1]) & valid[1:] & valid[:-1])
-    cross = facts.along[a] * facts.down[a + 1] - facts.down[a] * facts.along[a + 1]
-    turn = -np.arctan2(cross, facts.along[a] * facts.along[a + 1] + facts.down[a] * facts.down[a + 1])
+    count = np.diff(borders.chain)
+    last = borders.chain[1:] - 1
+    after = np.arange(1, borders.n_pieces + 1)
+    after[last[count > 0]] = -1
+    around = (borders.ends[:, 0] < 0) & (count > 1)  # the last piece of a closed loop is followed by its first
+    after[last[around]] = borders.chain[:-1][around]
+    a = np.flatnonzero((after >= 0) & facts.valid & facts.valid[after])
+    b = after[a]
+    cross = facts.along[a] * facts.down[b] - facts.down[a] * facts.along[b]
+    turn = -np.arctan2(cross, facts.along[a] * facts.along[b] + facts.down[a] * facts.down[b])
+    # Where a chain turns right back, the side that it goes back on tells the direction.
+    beside = facts.along[a] * (facts.row[b] - facts.row[a]) - facts.down[a] * (facts.column[b] - facts.column[a])
+    turn = np.where(np.abs(turn) < 3.1, turn, -4 * np.sign(np.round(beside, 9)))
     kind = np.where(np.abs(turn) < 0.25, 0, np.where(turn > 0, 1, 2)).astype(np.int8)
-    return np.column_stack([a, a + 1]).astype(np.int32), kind
+    return np.column_stack([a, b]).astype(np.int32), kind
 
 
 @kernel
@@ -198,7 +221,8 @@ def _leave(end, place, chain, n, row, column, down, along, first, last, bend, pi
 
 @kernel
 def _propagate(belief, pieces, sign, geometry, order, orders, follow, turn, neighbours, rounds, damping):
-    """Damped belief propagation in place."""
+    """Damped belief propagation in place. All messages of a round are sent at once, so their order does not matter."""
+    own = belief.copy()
     from_junction = np.zeros((len(pieces), 3, 3))
     from_neighbour = np.zeros((len(follow), 2, 3))
     new, told = np.empty(3), np.empty((3, 3))
@@ -225,25 +249,32 @@ def _propagate(belief, pieces, sign, geometry, order, orders, follow, turn, neig
                                     highest = max(highest, v)
                                 else:
                                     new[a if k == 0 else b if k == 1 else c] += np.exp(v - highest)
-                _send(belief, pieces[j, k], from_junction[j, k], new, damping)
+                _mix(from_junction[j, k], new, damping)
         for j in range(len(follow)):
             for k in range(2):
                 other = follow[j, 1 - k]
-                highest = -1e300
                 for s in range(3):
-                    highest = max(highest, belief[other, s] - from_neighbour[j, 1 - k, s])
+                    told[k, s] = belief[other, s] - from_neighbour[j, 1 - k, s]
+            for k in range(2):
+                highest = max(told[k, 0], told[k, 1], told[k, 2])
                 new[:] = 0.0
                 for s in range(3):
                     for r in range(3):
                         factor = neighbours[turn[j], s, r] if k == 0 else neighbours[turn[j], r, s]
-                        new[s] += np.exp(belief[other, r] - from_neighbour[j, 1 - k, r] - highest + factor)
-                _send(belief, follow[j, k], from_neighbour[j, k], new, damping)
+                        new[s] += np.exp(told[k, r] - highest + factor)
+                _mix(from_neighbour[j, k], new, damping)
+        belief[:] = own
+        for j in range(len(pieces)):
+            for k in range(3):
+                belief[pieces[j, k]] += from_junction[j, k]
+        for j in range(len(follow)):
+            for k in range(2):
+                belief[follow[j, k]] += from_neighbour[j, k]
 
 
 @kernel
-def _send(belief, piece, message, new, damping):
+def _mix(message, new, damping):
+    """Replace a message by the mean of itself and the logarithm of a new one."""
     total = new[0] + new[1] + new[2]
     for s in range(3):
-        value = damping * message[s] + (1 - damping) * np.log(new[s] / total + 1e-6)
-        belief[piece, s] += value - message[s]
-        message[s] = value
+        message[s] = damping * message[s] + (1 - damping) * np.log(new[s] / total + 1e-6)

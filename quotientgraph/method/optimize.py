@@ -74,6 +74,8 @@ class Hooks:
         Contracts crumbs before the filling.
     leave_out : callable
         Edges inside components that do not count in the filling.
+    precise : bool
+        Whether the filling is precise enough to decide by it.
     join : callable
         Places components against each other, for the scales to start from.
     refine : callable
@@ -86,6 +88,7 @@ class Hooks:
 
     absorb: Absorb | None = None
     leave_out: LeaveOut | None = None
+    precise: bool = False
     join: Join | None = None
     refine: Refine | None = None
     known: KnownDepth | None = None
@@ -123,7 +126,7 @@ def optimize(
         began = laplacians.working_clock()
         known = hooks.known
         whole = graph if hooks.absorb is None else hooks.absorb(graph)
-        inside = fill(whole, fill_backend, hooks.leave_out)
+        inside = fill(whole, fill_backend, hooks.leave_out, hooks.precise)
         filled = laplacians.working_clock()
         placed = None if hooks.join is None else hooks.join(whole, inside.potential)
         start = inside.potential if placed is None else placed
