@@ -23,7 +23,7 @@ from .beyond.plugging import hooks_for
 from .beyond.priors import Prior
 from .geometry.camera import Camera, as_camera
 from .geometry.jumps import Continuity, planar
-from .geometry.normals import NormalMap
+from .geometry.normals import FRAMES, NormalMap
 from .graph.lines import Lines, without_lines
 from .graph.pixels import PixelGraph
 from .graph.quotient import jumps_of
@@ -96,7 +96,8 @@ class QuotientGraph(ExportedQuotient):
             None is ``Orthographic()``.
         frame : str
             "opengl" (x right, y up, z to the viewer), "opencv" (x right, y down, z forward), "dsine" (x left, y up,
-            z to the viewer) or "directx" (x right, y down, z to the viewer).
+            z to the viewer) or "directx" (x right, y down, z to the viewer); or the directions of x, y and z, such as
+            "up,right,viewer".
         angle : float, "auto" or None
             θ_c in degrees. "auto" is the preset's choice: for "best" 2°, more under noise or for fine structure; for
             "paper" 3.5°. None makes every pixel a component of its own.
@@ -142,7 +143,10 @@ class QuotientGraph(ExportedQuotient):
         view = as_camera(found.camera if given is None else given)
         labels = None if labels is None else io.as_labels(labels, (height, width))
         image, about_image = (None, []) if image is None else io.as_picture(image, (height, width))
-        pixels = PixelGraph.from_map(NormalMap.from_array(found.normals, mask, view, frame, wrap), connectivity)
+        named = frame in FRAMES
+        vectors = found.normals if named else io.to_opencv(found.normals, frame)
+        seen = NormalMap.from_array(vectors, mask, view, frame if named else "opencv", wrap)
+        pixels = PixelGraph.from_map(seen, connectivity)
         pixels = levelled(pixels, slope)
         if forbidden is not None:
             pixels, _ = without_lines(pixels, forbidden)

@@ -194,6 +194,20 @@ def test_anchors_that_exclude_each_other_are_noticed():
     assert "check their unit" in text
 
 
+def test_a_frame_by_its_directions(room):
+    """As on the command line; what is no frame is an error that names them."""
+    given = room.normals @ qio.frame_axes("up,right,viewer")
+    known = integrate(room.normals, room.mask, room.camera, "opencv")
+    result = integrate(given, room.mask, room.camera, "up,right,viewer")
+    np.testing.assert_array_equal(result.depth, known.depth)
+    assert result.warnings == known.warnings
+    for frame in ("blender", "up,up,viewer", None, "OpenGL"):
+        with pytest.raises(
+            ValueError, match="is not known; use one of opencv, opengl, dsine, directx, or the directions"
+        ):
+            integrate(room.normals, room.mask, room.camera, frame)
+
+
 @pytest.mark.parametrize("camera", ["perspective", "orthographic"])
 @pytest.mark.parametrize("name", ["sphere", "bumps", "torus"])
 def test_exchanged_axes_are_noticed(name, camera):

@@ -166,8 +166,7 @@ def _exchanged(sample: NormalSample, frame: str) -> str:
     names = " or ".join(repr(name) for name, (sums_of, _) in found.items() if sums_of < 1.5 * least + 0.002)
     return (
         f"{CONTRADICTION} the frame {frame}: their sums around loops are {mine:.2g}, against {least:.2g} with x and y "
-        f"exchanged; their directions are probably {names}; turn them by "
-        "quotientgraph.io.to_opencv(normals, directions), and state the frame opencv"
+        f"exchanged; if they are, state the frame {names}"
     )
 
 
