@@ -29,6 +29,7 @@ _LARGE, _FEWEST, _SCATTER, _NOTABLE = 0.005, 100, 1e-4, 0.25
 _SAMPLE = 200_000  # edges that noise is estimated from
 # Of a map without noise that has notable faces, this part of the neighbouring normals differs by no more than so much.
 _ALIKE, _ROUNDED = 0.2, 1e-5
+_PRECISE_UP_TO = 2**18  # pixels of a map that is filled precisely; larger ones would take noticeably longer
 
 
 def absorbed(graph: _Q) -> _Q:
@@ -81,13 +82,15 @@ def has_faces(graph: Quotient) -> bool:
     return bool(size[flat].sum() >= _NOTABLE * len(normals))
 
 
-def is_clean(graph: Quotient) -> bool:
-    """Whether the normals of a map that has faces are free of noise: those of a face are then equal to rounding.
+def deserves_precision(graph: Quotient) -> bool:
+    """Whether a map that has faces is small and free of noise: neighbouring normals of a face are then equal to rounding.
 
     Joining such a map is worth a precise filling: a flipped map then gives the flipped surface. With noise, even that of 8
     bits, more digits would be digits of the noise.
     """
     pixels = graph.pixels
+    if pixels.n_pixels > _PRECISE_UP_TO:
+        return False
     step = max(1, pixels.n_edges // 20_000)
     chord = np.abs(pixels.map.normals[pixels.tail[::step]] - pixels.map.normals[pixels.head[::step]]).max(axis=1)
     return bool(len(chord)) and float(np.quantile(chord, _ALIKE)) < _ROUNDED
