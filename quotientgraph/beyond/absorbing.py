@@ -27,6 +27,9 @@ _WIDEST = 60.0  # degrees: beyond it nothing is absorbed
 # streets and real views 0.4 to 1.
 _LARGE, _FEWEST, _SCATTER, _NOTABLE = 0.005, 100, 1e-4, 0.25
 _SAMPLE = 200_000  # edges that noise is estimated from
+# Of a map without noise that has notable faces, this part of the neighbouring normals differs by no more than so much.
+_ALIKE, _ROUNDED = 0.2, 1e-5
+_PRECISE_UP_TO = 2**18  # pixels of a map that is filled precisely; larger ones would take noticeably longer
 
 
 def absorbed(graph: _Q) -> _Q:
@@ -37,7 +40,8 @@ def absorbed(graph: _Q) -> _Q:
     angle = np.degrees(np.arccos(np.clip(cosine, -1, 1)))
     size = np.bincount(graph.labels)
     one, other = size[graph.tail], size[graph.head]
-    order = np.lexsort((np.maximum(one, other), np.minimum(one, other), angle))  # of equal angles the smaller first
+    # Of equal angles the smaller first, then what is nearer to the middle of the image, whichever way that is turned.
+    order = np.lexsort((_from_middle(graph), np.maximum(one, other), np.minimum(one, other), np.round(angle, 9)))
     order = order[angle[order] <= _WIDEST]
     chosen = np.zeros(len(cut), dtype=np.bool_)
     _absorb(
@@ -45,6 +49,14 @@ def absorbed(graph: _Q) -> _Q:
         0.0 if graph.angle is None else graph.angle, chosen,
     )  # fmt: skip
     return graph.contract(cut[chosen])
+
+
+def _from_middle(graph: Quotient) -> np.ndarray:
+    """(n_cut,) squared distance of the middles of the cut edges from that of the image."""
+    pixels, (height, width) = graph.pixels, graph.pixels.map.shape
+    row, column = np.divmod(pixels.map.position, width)
+    tail, head = pixels.tail[graph.cut], pixels.head[graph.cut]
+    return (row[tail] + row[head] - height + 1.0) ** 2 + (column[tail] + column[head] - width + 1.0) ** 2
 
 
 def flat_components(graph: Quotient, least: float, scatter: float) -> np.ndarray:
@@ -76,6 +88,20 @@ def has_faces(graph: Quotient) -> bool:
     size = np.bincount(graph.labels)
     least, notable = max(_FEWEST, _LARGE * len(graph.labels)), _NOTABLE * len(graph.labels)
     return bool(size[size >= least].sum() >= notable and size[flat_components(graph, least, _SCATTER)].sum() >= notable)
+
+
+def deserves_precision(graph: Quotient) -> bool:
+    """Whether a map that has faces is small and free of noise: neighbouring normals of a face are then equal to rounding.
+
+    Joining such a map is worth a precise filling: a flipped map then gives the flipped surface. With noise, even that of 8
+    bits, more digits would be digits of the noise.
+    """
+    pixels = graph.pixels
+    if pixels.n_pixels > _PRECISE_UP_TO:
+        return False
+    step = max(1, pixels.n_edges // 20_000)
+    chord = np.abs(pixels.map.normals[pixels.tail[::step]] - pixels.map.normals[pixels.head[::step]]).max(axis=1)
+    return bool(len(chord)) and float(np.quantile(chord, _ALIKE)) < _ROUNDED
 
 
 @kernel

@@ -25,6 +25,7 @@ from .torus import fill_torus, is_continuous
 LeaveOut = Callable[[Quotient, np.ndarray, np.ndarray], np.ndarray]
 
 _MULTIGRID = Multigrid(rtol=1e-9, energy_tol=1e-5)
+_PRECISE = Multigrid(rtol=1e-9, energy_tol=1e-12)
 # Where more than this part of the edges is cut, hardly a square of 2×2 pixels lies in one component, and neighbour lists are
 # quicker than a grid.
 _MOST_CUT = 0.3
@@ -49,7 +50,7 @@ class Filling:
     iterations: int
 
 
-def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = None) -> Filling:
+def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = None, precise: bool = False) -> Filling:
     """Minimise Σ W (φ_a − φ_b − jump)² over the edges inside components.
 
     At the start all potentials are equal, so the bilateral weight of an equation is ½γ². One solve is made. No two
@@ -63,6 +64,8 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
         "auto" is multigrid from the spanning tree on.
     leave_out : callable, optional
         Chooses edges inside components that shall not count. None counts all of them, as the paper does.
+    precise : bool
+        Whether "auto" goes on until the solution has seven digits, for who draws conclusions from it.
 
     Returns
     -------
@@ -83,18 +86,19 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
         pass
     elif solver == "auto":
         del jump  # memory is needed for the multigrid hierarchy
+        multigrid = _PRECISE if precise else _MULTIGRID
         pays = pixels.n_pixels >= _GRID_FROM and len(graph.cut) < _MOST_CUT * pixels.n_edges
         placed = pixels.cells() if pays else None
         if placed is None:
             neighbours: Any = NeighbourLists.from_edges(pixels.n_pixels, pixels.tail, pixels.head, weight)
             del weight
-            solution = _MULTIGRID.improve(neighbours, x, rhs, energy)
+            solution = multigrid.improve(neighbours, x, rhs, energy)
         else:
             shape, cell = placed
             neighbours = GridGraph.from_edges(shape, cell, pixels.tail, pixels.head, weight)
             del weight
             x, rhs = (_spread(values, cell, neighbours.n) for values in (x, rhs))
-            solution = _MULTIGRID.improve(neighbours, x, rhs, energy)
+            solution = multigrid.improve(neighbours, x, rhs, energy)
             x = x[cell]
         converged, iterations = solution.converged, solution.iterations
     else:

@@ -37,11 +37,14 @@ class Placement:
         Graphs that stand for Q0, Q1, …
     certainty : (n_pixels,) float64
         Probability that the depth is right.
+    doubt : str
+        What a user should know about it; empty if there is nothing.
     """
 
     potential: np.ndarray
     levels: list[Quotient]
     certainty: np.ndarray
+    doubt: str = ""
 
 
 # A function of Q0 that gives the coarser graph to fill.
@@ -72,6 +75,8 @@ class Hooks:
         Contracts crumbs before the filling.
     leave_out : callable
         Edges inside components that do not count in the filling.
+    precise : bool
+        Whether the filling is precise enough to decide by it.
     join : callable
         Places components against each other, for the scales to start from.
     refine : callable
@@ -84,6 +89,7 @@ class Hooks:
 
     absorb: Absorb | None = None
     leave_out: LeaveOut | None = None
+    precise: bool = False
     join: Join | None = None
     refine: Refine | None = None
     known: KnownDepth | None = None
@@ -121,7 +127,7 @@ def optimize(
         began = laplacians.working_clock()
         known = hooks.known
         whole = graph if hooks.absorb is None else hooks.absorb(graph)
-        inside = fill(whole, fill_backend, hooks.leave_out)
+        inside = fill(whole, fill_backend, hooks.leave_out, hooks.precise)
         filled = laplacians.working_clock()
         placed = None if hooks.join is None else hooks.join(whole, inside.potential)
         whole, start = (whole, inside.potential) if placed is None else placed
@@ -143,6 +149,7 @@ def optimize(
         potential = known.settle(potential, graph.pixels.pieces)
     levels = scales.levels if whole is graph else [*whole.levels[-2:-1], *scales.levels]
     levels = levels if found is None else found.levels
+    texts = warnings_of(graph, scales.history, converged, scales.unsolved, inside.converged)
     return Outcome(
         graph=levels[-1],
         potential=potential,
@@ -150,7 +157,7 @@ def optimize(
         history=scales.history,
         seconds={**graph.seconds, "filling": filled - began, "scales": laplacians.working_clock() - filled},
         converged=converged,
-        warnings=warnings_of(graph, scales.history, converged, scales.unsolved, inside.converged),
+        warnings=texts if found is None or not found.doubt else [*texts, found.doubt],
         device="cpu" if xp is np else "cuda",
         certainty=None if found is None else found.certainty,
         borders=borders if found is None else None,

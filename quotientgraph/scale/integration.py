@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from dataclasses import asdict, replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ from .. import __version__
 from ..geometry.camera import Camera, as_camera
 from ..geometry.normals import FRAMES
 from ..geometry.wrapping import Wrap
-from ..io.atomic import OutputError
+from ..io import OutputError, understand_camera
 from ..method.outcome import Step
 from ..settings import Settings, check_angle
 from . import components
+from .doubts import doubts
 from .journal import Journal
 from .memory import peak_memory, tile_for
 from .outputs import Outputs, as_dask, write_tables
@@ -64,7 +66,7 @@ def integrate(
         path of a Zarr store, of a .npy file or of a tiled TIFF. Whole numbers are decoded as 2·value/max − 1.
     mask : array or path, optional
         (H, W), not zero at the pixels to use.
-    camera : Pinhole, Orthographic, RayFormula, RayMap or 3×3 intrinsic matrix, optional
+    camera : Pinhole, Orthographic, RayFormula, RayMap, 3×3 intrinsic matrix or path, optional
         Of the whole map. None is ``Orthographic()``. `RayFormula` is a ray map that takes no memory.
     out : path
         Zarr array of the depth. The components (components.zarr), the tables nodes.parquet and edges.parquet and
@@ -107,7 +109,9 @@ def integrate(
     check_angle(angle)
     if frame not in FRAMES:
         raise ValueError(f"frame={frame!r} is not known; use one of {', '.join(sorted(FRAMES))}")
-    source, view = Source.from_arrays(normals, mask), as_camera(camera)
+    source = Source.from_arrays(normals, mask)
+    given, corrected = understand_camera(camera, source.shape)
+    view = as_camera(given)
     if Wrap.from_name("auto", view, source.shape):
         raise ValueError(
             "camera: tiles do not join the two ends of a panorama; use `quotientgraph.integrate`, or give the normals and "
@@ -123,7 +127,7 @@ def integrate(
     work = Work(where.depth.with_name(where.depth.name.removesuffix(".zarr") + ".work"), tiling)
     if where.depth.exists() and not (overwrite or (resume and work.folder.exists())):
         raise OutputError(f"{where.depth}: exists; pass overwrite=True (--overwrite), or choose another name")
-    where.depth.parent.mkdir(parents=True, exist_ok=True)
+    about = [*corrected, *doubts(source, view, frame)]
     identity = {
         "quotientgraph": __version__,
         "input": [source.normals.identity, None if source.mask is None else source.mask.identity],
@@ -131,14 +135,20 @@ def integrate(
         "camera": repr(view),
         "tiles": [tiling.tile, tiling.overlap, tolerance, dtype],
     }
-    journal = Journal(work, identity, resume)
+    try:
+        where.depth.parent.mkdir(parents=True, exist_ok=True)
+        journal = Journal(work, identity, resume)
+    except OSError as error:
+        if isinstance(error, OutputError):
+            raise
+        raise OutputError(f"{where.depth}: cannot be written there ({error.strerror}); choose another folder") from None
     spacing = max(ALIGNED, tiling.overlap // 2)
     job = Job(source, work, view, frame, connectivity, spacing, None, chosen)
     history: list[Step] = []
     with pool_for(client, workers) as pool:
         if pool.elsewhere:
             job = replace(job, source=source.on_disk(work.folder))
-        run = Run(job, pool, journal, tolerance, progress or (lambda *_: None))
+        run = Run(job, pool, journal, tolerance, progress or (lambda *_: None), warnings=about)
         if pool.dashboard:
             run.watch(pool.dashboard, 0, 0)
         run.choose_angle(chosen.angle if angle == "auto" else angle)
@@ -186,6 +196,9 @@ def _tiling(source: Source, tile: int | None, overlap: int | None, memory: float
     """The tiles that a user asks for, but not larger than the map."""
     if tile is None:
         tile = min(TILE, tile_for(memory)) if memory is not None else TILE
+    for name, value in (("tile", tile), ("overlap", overlap)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, Integral)):
+            raise ValueError(f"{name}={value!r} must be a whole number of pixels, a multiple of {ALIGNED}")
     whole = max(2 * MARGIN, -(-max(source.shape) // ALIGNED) * ALIGNED)
     side = min(tile, whole)
     reach = max(MARGIN, min(128, side // 16 // ALIGNED * ALIGNED)) if overlap is None else overlap

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
@@ -132,6 +133,11 @@ def pool_for(client: Any, workers: int | None) -> Iterator[Pool]:
         with Client(client) as found:
             yield OnDask(found)
         return
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise RuntimeError(
+            "the program that calls quotientgraph.scale.integrate is being imported by one of its own workers; put the call "
+            'under `if __name__ == "__main__":`, or pass workers=1'
+        )
     share = {name: str(max(1, _cores() // n)) for name in _THREADS}
     with (
         LocalCluster(
