@@ -13,7 +13,7 @@ all of the picture, nothing is joined.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -63,6 +63,8 @@ class Witnesses:
         Log-probabilities of the three states.
     divided : float
         Share of the pixels in components that hold several parallel faces.
+    piece : int64
+        Numbers of the pieces in `BorderPieces`.
     """
 
     left: np.ndarray
@@ -74,6 +76,7 @@ class Witnesses:
     left_front: np.ndarray
     right_front: np.ndarray
     divided: float
+    piece: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @classmethod
     def from_graph(cls, graph: Quotient, potential: np.ndarray) -> Witnesses:
@@ -93,7 +96,8 @@ class Witnesses:
         left, right = facts.left[kept].astype(np.int64), facts.right[kept].astype(np.int64)
         slack, states = _CHOSEN.slack * tolerance[kept], log_probabilities(contact, front)[kept].T
         divided = float(size[several].sum() / size.sum())
-        return cls(left, right, facts.offset[kept], slack, weight[kept], states[0], states[1], states[2], divided)
+        known = left, right, facts.offset[kept], slack, weight[kept], states[0], states[1], states[2], divided
+        return cls(*known, piece=np.flatnonzero(kept))
 
 
 def join(n: int, witnesses: Witnesses, size: np.ndarray) -> np.ndarray:
