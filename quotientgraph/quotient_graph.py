@@ -21,6 +21,7 @@ from .beyond.doubts import judged
 from .beyond.net_slope import levelled, slope_warnings
 from .beyond.plugging import hooks_for
 from .beyond.priors import Prior
+from .beyond.settling import Contact
 from .geometry.camera import Camera, as_camera
 from .geometry.jumps import Continuity, planar
 from .geometry.normals import FRAMES, NormalMap
@@ -187,6 +188,7 @@ class QuotientGraph(ExportedQuotient):
         prior_kind: str = "auto",
         prior_confidence: ArrayLike | str | PathLike[str] | None = None,
         anchors: Sequence[tuple[float, float, float]] | ArrayLike | None = None,
+        contacts: Sequence[Contact] | None = None,
     ) -> Reconstruction:
         """Integrate the components and find their relative scales.
 
@@ -214,11 +216,10 @@ class QuotientGraph(ExportedQuotient):
             Whether components are filled without the depth jumps hidden in them, or over all their edges.
         creases : "anywhere" or "midway", optional
             Where two components meet between two pixels: anywhere, with the edges of a border deciding together, or
-            midway. It is midway when components are merged and where anchors are given.
+            midway. It is midway when components are merged, and with anchors where none are joined.
         joining : "certain" or "none", optional
             Whether, in scenes that have flat faces, components are placed against each other by the borders that are most
-            certainly contacts, before the descent places the rest. Not used when components are merged, nor with anchors
-            or a prior.
+            certainly contacts, before the descent places the rest. Not used when components are merged, nor with a prior.
         preset : "best" or "paper", optional
             Stands for what is not given: "best" is contracted, anywhere, certain and natural; "paper" is the
             published method: induced, midway, none and absolute. By default the preset that the graph was made with. If that
@@ -239,6 +240,9 @@ class QuotientGraph(ExportedQuotient):
         anchors : sequence of (u, v, depth) or (n, 3) array, optional
             Known depths at pixels: column, row, depth. They fix the absolute scale, and separate surfaces against each
             other.
+        contacts : sequence of ((u, v), (u, v)), optional
+            Neighbouring pixels, column and row, on two sides of a border where the two surfaces touch. What hangs on them
+            moves accordingly; see `Reconstruction.settle`.
 
         Returns
         -------
@@ -267,7 +271,8 @@ class QuotientGraph(ExportedQuotient):
             angle = resolved_angle(settings.angle, self.pixels)
             graph = replace(self.divided(components_by_angle(self.pixels, angle)), angle=angle, preset=preset)
         shape = self.pixels.map.shape
-        known = Anchors.from_depths(graph, None if anchors is None else io.as_anchors(anchors))
+        stated = None if anchors is None else io.as_anchors(anchors)
+        known = Anchors.from_depths(graph, stated)
         coarse = None if prior is None else io.as_depth(prior, shape)
         if prior is None and prior_confidence is not None:
             raise ValueError("prior_confidence: there is no prior that it belongs to; pass prior as well")
@@ -277,7 +282,9 @@ class QuotientGraph(ExportedQuotient):
         found = compared(optimize(graph, settings, hooks, progress), known)
         # The published method says nothing about confidence, so its preset does not spend time on it.
         plain = (preset or self.preset) == "paper"
-        return Reconstruction.from_outcome(found if plain else judged(found))
+        result = Reconstruction.from_outcome(found if plain else judged(found))
+        later = stated if known is not None and hooks.known is None and place is None else None
+        return result.settle(contacts, later) if contacts or later else result
 
     def _repr_html_(self) -> str:
         return report.graph_fragment(self)

@@ -39,8 +39,9 @@ def judged(outcome: Outcome) -> Outcome:
     text = doubt(first, sure)
     if text:
         logger.warning(text)
+    doubts = (text,) if text else ()
     return replace(
-        outcome, borders=None, certainty=sure[first.labels], warnings=[*outcome.warnings, *([text] if text else [])]
+        outcome, borders=None, certainty=sure[first.labels], warnings=[*outcome.warnings, *doubts], doubts=doubts
     )
 
 

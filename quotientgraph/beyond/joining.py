@@ -13,7 +13,7 @@ all of the picture, nothing is joined.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from .border_cues import log_odds
 from .border_facts import PieceFacts
 from .border_junctions import log_probabilities, propagated
 from .border_pieces import BorderPieces
-from .hidden_faces import HiddenFaces, hidden_faces
+from .hidden_faces import UNSEEN, HiddenFaces, hidden_faces
 from .offsets import best_offsets, number_runs, pair_up
 from .ridges import RIDGE, relied_on
 
@@ -63,6 +63,8 @@ class Witnesses:
         Log-probabilities of the three states.
     divided : float
         Share of the pixels in components that hold several parallel faces.
+    piece : int64
+        Numbers of the pieces in `BorderPieces`.
     """
 
     left: np.ndarray
@@ -74,6 +76,7 @@ class Witnesses:
     left_front: np.ndarray
     right_front: np.ndarray
     divided: float
+    piece: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @classmethod
     def from_judgement(cls, judged: Judgement) -> Witnesses:
@@ -87,7 +90,8 @@ class Witnesses:
         left, right = facts.left[kept].astype(np.int64), facts.right[kept].astype(np.int64)
         slack, states = _CHOSEN.slack * tolerance[kept], log_probabilities(contact, front)[kept].T
         divided = float(size[several].sum() / size.sum())
-        return cls(left, right, facts.offset[kept], slack, weight[kept], states[0], states[1], states[2], divided)
+        known = left, right, facts.offset[kept], slack, weight[kept], states[0], states[1], states[2], divided
+        return cls(*known, piece=np.flatnonzero(kept))
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +127,15 @@ class Judgement:
         wide = np.maximum(facts.width, 0.2)
         tolerance = (np.clip(0.5 * facts.width / np.sqrt(facts.n), 0.1, 0.5 * wide) + 0.1) / facts.focal
         return cls(graph, borders, facts, contact, front, tolerance)
+
+    def keep_apart(self) -> None:
+        """Take the edges of hidden faces for what they are in a graph that joining has divided.
+
+        Components whose normals are equal along a border would be one if they were not faces of different depth.
+        """
+        unseen = self.facts.angle < 0.5 * (self.graph.angle or 0.0)
+        self.contact[unseen] = -UNSEEN
+        self.front[unseen] = UNSEEN * np.sign(self.facts.offset[unseen])
 
 
 def join(n: int, witnesses: Witnesses, size: np.ndarray) -> np.ndarray:

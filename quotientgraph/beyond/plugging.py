@@ -17,6 +17,8 @@ from .priors import Prior
 def hooks_for(graph: Quotient, settings: Settings, known: Anchors | None = None, place: Prior | None = None) -> Hooks:
     """The additions to the published method that the settings ask for and the graph allows.
 
+    Where components are joined, anchors are none of them: they are settled afterwards, on the joined components.
+
     Parameters
     ----------
     graph : Quotient
@@ -28,17 +30,18 @@ def hooks_for(graph: Quotient, settings: Settings, known: Anchors | None = None,
     -------
     Hooks
     """
-    whole = settings.merge_every is None and graph.jump.ndim == 1 and known is None
+    whole = settings.merge_every is None and graph.jump.ndim == 1
     # Borders are judged by their lines in an image plane, which panoramas do not have.
     seen = graph.pixels.map
     joins = whole and place is None and settings.joining == "certain" and not seen.camera.spherical
     joins = joins and seen.wrap == Wrap() and has_faces(graph)
+    known = None if joins else known
     return Hooks(
         absorb=absorbed if joins else None,
         join=joined if joins else None,
         precise=joins and deserves_precision(graph),
         leave_out=hidden_jumps if settings.filling == "contracted" else None,
-        refine=refine_creases if whole and settings.creases == "anywhere" else None,
+        refine=refine_creases if whole and known is None and settings.creases == "anywhere" else None,
         known=known,
         place=place,
     )

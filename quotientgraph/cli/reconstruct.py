@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 from .manifest import earlier_files, write_manifest
 from .messages import TRACEBACK, about, expected, one_line, unexpected
 from .progress import Watcher, compiling_shown
-from .publishing import write_all
+from .publishing import write_all, write_alternatives
 from .staging import staged
 from .understand import Understood, describe_camera, describe_input, file_for, understand
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from ..result import Reconstruction
+    from ..result import Alternative, Reconstruction
 
 
 @dataclass(frozen=True)
@@ -81,6 +81,8 @@ def _do(task: InputTask, watcher: Watcher) -> dict[str, Any]:
         watcher.stage("writing")
         truth = source.found.read_truth() if args.report else None
         prior = settings.get("prior")
+        if args.alternatives:
+            write_alternatives(folder, result, known["alternatives"])
         known |= write_all(folder, result, task.name, args, image, known_of(task.path, known), truth, prior)
         files = sorted(file.name for file in folder.iterdir())
         write_manifest(folder, str(task.path), args)
@@ -135,6 +137,8 @@ def settings_of(args: argparse.Namespace, source: Understood, name: str) -> dict
         settings["prior_confidence"] = np.nan_to_num(sure / max(1.0, float(np.nanmax(sure))))
     if args.anchor:
         settings["anchors"] = args.anchor
+    if args.contact:
+        settings["contacts"] = args.contact
     return settings
 
 
@@ -165,15 +169,16 @@ def criteria_of(
 def integrated(
     source: Understood, settings: dict[str, Any], args: argparse.Namespace, watcher: Watcher
 ) -> Reconstruction:
-    """Integrate the normals that were read."""
+    """Integrate the normals that were read, and take the alternatives that were chosen."""
     from ..integration import integrate
+    from ..io import InputError
 
     names = ("connectivity", "method", "wrap", "slope")
     options: dict[str, Any] = {key: getattr(args, key) for key in names if getattr(args, key, None)}
     if args.angle is not None:
         options["angle"] = None if args.angle == "none" else args.angle
     watcher.stage("components, filling")
-    return integrate(
+    result = integrate(
         source.normals,
         source.found.mask,
         source.found.camera,
@@ -183,6 +188,12 @@ def integrated(
         progress=watcher.step,
         check=False,  # the frame and the camera were compared with the normals when they were read
     )
+    for number in args.take or ():
+        if number > len(result.alternatives):
+            left = f"there are {len(result.alternatives)} left" if result.alternatives else "there is none"
+            raise InputError(f"--take {number}: {left}; --alternatives lists them")
+        result = result.take(result.alternatives[number - 1])
+    return result
 
 
 def record_of(source: Understood, result: Reconstruction, args: argparse.Namespace) -> dict[str, Any]:
@@ -221,6 +232,10 @@ def record_of(source: Understood, result: Reconstruction, args: argparse.Namespa
         "warnings": [*source.warnings, *(text for text in result.warnings if not text.startswith(CONTRADICTION))],
         "seconds": {stage: round(seconds, 4) for stage, seconds in result.seconds.items()},
     }
+    if result.taken:
+        out["taken"] = list(result.taken)
+    if args.alternatives:
+        out["alternatives"] = [described(one) for one in result.alternatives]
     wrap = result.graph.pixels.map.wrap
     if wrap:
         out |= {"wrap": "both" if wrap.x and wrap.y else "x" if wrap.x else "y", "slope": list(result.slope)}
@@ -228,6 +243,20 @@ def record_of(source: Understood, result: Reconstruction, args: argparse.Namespa
     if truth is not None:
         out |= errors(result, truth)
     return out
+
+
+def described(alternative: Alternative) -> dict[str, Any]:
+    """An alternative in types that JSON has."""
+    (u, v), (x, y) = alternative.contact
+    return {
+        "text": alternative.text,
+        "pixels": int(alternative.mask.sum()),
+        "offset": round(alternative.offset, 6),
+        "factor": None if alternative.factor is None else round(alternative.factor, 6),
+        "worse": round(alternative.worse, 3),
+        "probability": round(alternative.probability, 3),
+        "contact": f"{u},{v},{x},{y}",
+    }
 
 
 def known_of(path: Path, record: dict[str, Any]) -> dict[str, str]:
@@ -275,4 +304,15 @@ def sentence(record: dict[str, Any]) -> str:
     lines = [f"{record['name']}: {', '.join(parts)}", f"  {record['understood']}"]
     if record.get("mesh_error"):
         lines.append(f"  mesh of {record['faces']:,} faces, within {record['mesh_error']:.2g} pixels of the surface")
+    lines += [f"  taken: {text}" for text in record.get("taken", ())]
+    if "alternatives" in record:
+        listed = [
+            f"  {k:>2}  {100 * one['probability']:.0f} %  {one['text']}"
+            for k, one in enumerate(record["alternatives"], 1)
+        ]
+        lines += (
+            ["  could sit elsewhere, and how probably that is better:", *listed]
+            if listed
+            else ["  nothing could sit elsewhere"]
+        )
     return "\n".join([*lines, f"  → {record['output']}: {', '.join(record['files'])}"])

@@ -15,7 +15,7 @@ from .reconstruct import given_settings
 _ONLY_TILES = ("tile", "scheduler", "workers", "memory", "resume", "overwrite")
 _NOT_WITH_TILES = (
     "method", "depth_prior", "prior_confidence", "anchor", "texture", "dump_systems", "rays", "panorama", "wrap", "slope",
-    "segments", "split_image", "lines", "faces", "error",
+    "segments", "split_image", "lines", "faces", "error", "contact", "take", "alternatives",
 )  # fmt: skip
 
 

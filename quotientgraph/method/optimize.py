@@ -61,6 +61,10 @@ Place = Callable[[Quotient, np.ndarray, np.ndarray], Placement]
 class KnownDepth(Known, Protocol):
     """What is known of depth beside the normals, as the driver needs it."""
 
+    @property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of pixels whose depth relative to each other is known."""
+
     def settle(self, potential: np.ndarray, pieces: np.ndarray) -> np.ndarray:
         """The potential moved to the known depth."""
 
@@ -161,6 +165,9 @@ def optimize(
         device="cpu" if xp is np else "cuda",
         certainty=None if found is None else found.certainty,
         borders=borders if found is None else None,
+        joined=None if placed is None else whole,
+        absolute=known is not None or found is not None,
+        settled=() if known is None else known.pairs,
     )
 
 
