@@ -343,29 +343,36 @@ def test_rays_by_formula_are_those_of_the_array(tmp_path):
 
 
 def test_the_coarse_system_is_the_galerkin_product(small):
-    """PᵀLP, added up over the two halves of the edges, is the product of the matrices; P is `add_to`, Pᵀ is `sums`."""
+    """PᵀLP, added up over two parts of the rows, is the product of the matrices; P is `add_to`, Pᵀ is `sums`."""
+    shape = small[1].shape
     graph = QuotientGraph.from_normals(*small, check=False)
-    pixels, shape = graph.pixels, small[1].shape
-    rank = np.where(graph.labels < 2, graph.labels, -1)
-    patch = Patch.from_ranks(Box(0, 0, *shape), 16, pixels.map.position, rank, shape)
-    weight = np.random.default_rng(0).random(pixels.n_edges) * (rank[pixels.tail] == rank[pixels.head])
-    keys = patch.keys.ravel()
+    number = np.full((shape[0] + 2, shape[1] + 2), -1, dtype=np.int32)
+    number[1:-1, 1:-1] = np.where(graph.label_image() < 3, graph.label_image(), -1)
+    patch = Patch.from_ranks(Box(0, 0, *shape), 16, number, np.array([1, -1, 0]), shape)
     random = np.random.default_rng(1)
+    weight, laplacian = np.zeros((4, *number.shape), dtype=np.float32), []
+    for k, (dv, du) in enumerate(((0, 1), (1, -1), (1, 0), (1, 1))):
+        same = (number >= 0) & (number == np.roll(number, (-dv, -du), (0, 1)))
+        weight[k][same] = random.random(np.count_nonzero(same)) + 0.1
+        laplacian.append((weight[k], dv, du))
+    keys = patch.keys.ravel()
     a, b = random.random(len(keys)), random.random(len(keys))
-    x, y = np.zeros(pixels.n_pixels), np.zeros(pixels.n_pixels)
+    x, y = np.zeros(number.shape), np.zeros(number.shape)
     patch.add_to(x, keys, a)
     patch.add_to(y, keys, b)
-    flow = weight * (x[pixels.tail] - x[pixels.head])
-    expected = float(np.sum(flow * (y[pixels.tail] - y[pixels.head])))
-    half = np.arange(pixels.n_edges) % 2 == 0
+    expected = sum(
+        float(np.sum(w * (x - np.roll(x, (-dv, -du), (0, 1))) * (y - np.roll(y, (-dv, -du), (0, 1)))))
+        for w, dv, du in laplacian
+    )
+    assert expected > 0
     total = 0.0
-    for part in (half, ~half):
-        row, column, value = patch.matrix(pixels.tail, pixels.head, np.where(part, weight, 0.0))
+    for rows in (slice(1, 40), slice(40, number.shape[0] - 1)):
+        row, column, value = patch.matrix(weight, rows, slice(1, number.shape[1] - 1))
         i, j = np.searchsorted(keys, row), np.searchsorted(keys, column)
         total += float(np.sum(value * np.where(i == j, a[i] * b[i], a[i] * b[j] + a[j] * b[i])))
     assert total == pytest.approx(expected, rel=1e-10)
     found, sums = patch.sums(y)
-    assert np.dot(sums, a[np.searchsorted(keys, found)]) == pytest.approx(float(np.dot(x, y)), rel=1e-10)
+    assert np.dot(sums, a[np.searchsorted(keys, found)]) == pytest.approx(float(np.sum(x * y)), rel=1e-10)
 
 
 def test_tiles_cover_the_map_once():

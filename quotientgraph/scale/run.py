@@ -124,7 +124,7 @@ class Run:
             work.write_table(f"coarse.{number}", None, keys=keys, values=seams.coarse(ring, residual))
             self.stage(name, rounds.correct, number)
             step, totals = self._step(name)
-            alpha, beta = best_step(totals + seams.totals(ring, step, direction))
+            alpha, beta = best_step(totals + seams.totals(step, direction))
             work.write(f"steps.{number}", None, np.array([alpha, beta]))
             direction = step + beta * direction
             ring = ring + alpha * direction

@@ -82,11 +82,10 @@ class Seams:
         work.write_lookup("offsets", Lookup(self.parts, offset))
         return self.ring + offset[self.part]
 
-    def totals(self, y: np.ndarray, s: np.ndarray, p: np.ndarray) -> np.ndarray:
+    def totals(self, s: np.ndarray, p: np.ndarray) -> np.ndarray:
         """(5,) what the edges between tiles add to the sums of `quotientgraph.scale.rounds`, for values in the ring."""
         ds, dp = (values[self.tail] - values[self.head] for values in (s, p))
-        left, w = self._misfit(y), self.weight
-        return np.array([float(np.sum(w * a * b)) for a, b in ((ds, ds), (ds, dp), (dp, dp), (ds, left), (dp, left))])
+        return np.array([float(np.sum(self.weight * a * b)) for a, b in ((ds, ds), (ds, dp), (dp, dp))] + [0.0, 0.0])
 
     def coarse(self, ring: np.ndarray, residual: np.ndarray) -> np.ndarray:
         """(n_coarse,) values of the coarse correction.
