@@ -119,7 +119,12 @@ def run(args):
     began = time.perf_counter()
     group = zarr.open_group(args.path, mode="r")
 
+    most, scratch = 0, Path(args.out.removesuffix(".zarr") + ".work")
+
     def show(stage, done, total):
+        nonlocal most
+        if done == total:
+            most = max(most, sum(file.stat().st_size for file in scratch.rglob("*") if file.is_file()))
         if args.verbose:
             print(f"{time.perf_counter() - began:8.1f} s {stage} {done}/{total}", flush=True)
 
@@ -133,6 +138,9 @@ def run(args):
         "cut edges": report.n_edges, "rounds": report.rounds, "iterations": len(report.history), "peaks GB": peaks,
         "seconds": {name: round(value, 1) for name, value in report.seconds.items()},
         "processor seconds": {name: [n, round(value, 1)] for name, (n, value) in report.tasks.items()},
+        "busy": {name: round(value, 1) for name, value in report.busy.items()}, "critical": round(report.critical, 1),
+        "per pixel": round(1e6 * sum(report.busy.values()) / (report.shape[0] * report.shape[1]), 2),
+        "scratch bytes per pixel": round(most / (report.shape[0] * report.shape[1]), 1),
         "warnings": report.warnings, **errors(report.depth, report.shape),
     }  # fmt: skip
     print(json.dumps(known, indent=1))
@@ -149,10 +157,11 @@ def whole(args):
     graph = QuotientGraph.from_normals(group["normals"][:], group["mask"][:], preset=args.preset, check=False)
     labels = zarr.open_array(args.out.replace("depth.zarr", "components.zarr"), mode="r")[:]
     print("same components:", bool(np.array_equal(labels, graph.label_image())), flush=True)
-    for name, solver in (("default", filling._MULTIGRID), ("exact", Multigrid(rtol=1e-12, maxiter=100))):
-        filling._MULTIGRID = solver
+    solvers = {"usual": filling._MULTIGRID, "exact": Multigrid(rtol=1e-12, maxiter=100)}
+    for name in args.filling.split(","):
+        filling._MULTIGRID = solvers[name]
         began = time.perf_counter()
-        result = graph.optimize()
+        result = graph.optimize(preset=args.preset, joining="none")
         found = result.depth
         size = np.ptp(found[np.isfinite(found)])
         worst = np.nanmax(np.abs(found - depth)) / size
@@ -225,6 +234,7 @@ if __name__ == "__main__":
         one.add_argument("--preset", default="best")
         one.add_argument("--tile", type=int, default=TILE)
         one.add_argument("--workers", type=int, default=1)
+        one.add_argument("--filling", default="usual,exact")
         one.add_argument("--resume", action="store_true")
         one.add_argument("--keep", action="store_true")
         one.add_argument("--verbose", action="store_true")

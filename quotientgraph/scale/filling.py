@@ -40,7 +40,7 @@ def start(job: Job, k: int) -> Written:
     reached = True
     if worst > 1e-13:
         size = float(np.linalg.norm(rhs))
-        x = improved(_FIRST, pixels, own, x, rhs, energy)
+        x, rhs = improved(_FIRST, pixels, own, x, rhs, energy)
         reached = _finish(pixels, own, jump, x, ~crossing & window.mine, size)
     first = np.cumsum(part == np.arange(n), dtype=np.int32) - 1
     part = np.where(window.mine, first[part], -1).astype(np.int32)
@@ -48,8 +48,6 @@ def start(job: Job, k: int) -> Written:
     field = Field.from_gamma(job, k, window.box, gamma)
     patch = coarse_patch(job, field)
     row, column, value = patch.matrix(field.weight, *field.own)
-    rhs[:] = 0.0
-    mismatch(pixels.tail, pixels.head, own, jump, x, rhs)
     key, residual = patch.sums(field.placed(window.image(rhs, 0.0)))
     seam = window.seam[weight[window.seam] > 0]
     b = np.zeros(n)
@@ -109,14 +107,15 @@ def window_weights(job: Job, window: Window, label: np.ndarray) -> tuple[np.ndar
 
 def improved(
     solver: Multigrid, pixels: PixelGraph, weight: np.ndarray, x: np.ndarray, rhs: np.ndarray, energy: float
-) -> np.ndarray:
-    """Improve x, where b − L x = rhs; both are overwritten."""
+) -> tuple[np.ndarray, np.ndarray]:
+    """A better x, where b − L x = rhs, and what is left of rhs then; the given ones may be overwritten."""
     placed = pixels.cells() if pixels.n_pixels > solver.coarsest else None
     if placed is None:
         lists = NeighbourLists.from_edges(pixels.n_pixels, pixels.tail, pixels.head, weight)
-        return solver.improve(lists, x, rhs, energy).x
+        return solver.improve(lists, x, rhs, energy).x, rhs
     shape, cell = placed
     grid = GridGraph.from_edges(shape, cell, pixels.tail, pixels.head, weight)
     start, left = np.zeros(grid.n), np.zeros(grid.n)
     start[cell], left[cell] = x, rhs
-    return solver.improve(grid, start, left, energy).x[cell]
+    solver.improve(grid, start, left, energy)
+    return start[cell], left[cell]

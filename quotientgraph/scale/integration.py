@@ -103,7 +103,7 @@ def integrate(
         Over the Zarr array at `out`; NaN outside the valid pixels.
     report : Report
     """
-    began = time.perf_counter()
+    began, cpu_began = time.perf_counter(), time.process_time()
     check_angle(angle)
     if frame not in FRAMES:
         raise ValueError(f"frame={frame!r} is not known; use one of {', '.join(sorted(FRAMES))}")
@@ -154,6 +154,7 @@ def integrate(
     run.conclude(found, scales, converged, piece)
     sure = run.confidence(scales) if preset != "paper" else None
     write_tables(where, found, scales.borders, work.read("shift"), piece, scales.residuals(), sure)
+    driver = time.process_time() - cpu_began - (0.0 if pool.elsewhere else sum(run.busy.values()))
     report = Report(
         shape=tiling.shape,
         tile=tiling.tile,
@@ -167,6 +168,8 @@ def integrate(
         warnings=run.warnings,
         seconds={**run.seconds, "total": time.perf_counter() - began},
         tasks=run.tasks,
+        busy={**run.busy, "driver": driver},
+        critical=run.longest + driver,
         peaks={**run.peaks, "driver": peak_memory()},
         reused=journal.reused,
         depth=str(where.depth),
