@@ -25,7 +25,7 @@ zarr = pytest.importorskip("zarr")
 from quotientgraph import scale  # noqa: E402
 from quotientgraph.scale import borders  # noqa: E402
 from quotientgraph.scale.coarse import Patch  # noqa: E402
-from quotientgraph.scale.memory import bytes_of, tile_for  # noqa: E402
+from quotientgraph.scale.memory import bytes_of, check_driver, driver_needs, tile_for  # noqa: E402
 from quotientgraph.scale.sources import Source  # noqa: E402
 from quotientgraph.scale.tiling import Box, Tiling  # noqa: E402
 
@@ -395,6 +395,46 @@ def test_memory_decides_on_the_tile():
         tile_for(bytes_of("100MB"))
     with pytest.raises(ValueError, match="not a size"):
         bytes_of("much")
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"wrap": "x"}, r"wrap: .*do not meet.*quotientgraph\.integrate"),
+        ({"joining": "certain"}, "joining: .*leave it out"),
+        ({"anchors": [(1, 1, 1.0)]}, "anchors: .*leave it out"),
+        ({"camera": RayMap.equirectangular((96, 192))}, "camera: .*panorama"),
+    ],
+    ids=["wrap", "joining", "anchors", "panorama"],
+)
+def test_what_needs_the_whole_map_is_refused(tmp_path, settings, text):
+    """The error names the keyword and what to do instead, and nothing is written."""
+    with pytest.raises(ValueError, match=text):
+        scale.integrate(np.ones((96, 192, 3), dtype=np.float32), out=tmp_path / "depth.zarr", tile=48, **settings)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_driver_without_enough_memory_says_so_early(small, tmp_path):
+    """After the labels, before anything large is loaded; the message names what takes the memory and the remedy."""
+    stages = []
+    with pytest.raises(
+        MemoryError, match=r"driver will need about 0\.\d GB.*0\.0 GB are allowed \(memory\); choose a larger"
+    ):
+        scale.integrate(
+            *small,
+            out=tmp_path / "depth.zarr",
+            tile=48,
+            workers=1,
+            memory=1e6,
+            progress=lambda *one: stages.append(one[0]),
+        )
+    assert stages[-1] == "labels"
+    needs = [driver_needs(Tiling((2**16, 2**16), tile, 128), 64, 2**18 // tile * 2**16, 1000) for tile in (1024, 2048)]
+    assert needs[0]["pixels along seams"] == 2 * needs[1]["pixels along seams"]
+    for most, remedy in (("pixels along seams", "tiles"), ("the coarse grid", "overlap"), ("components", "angle")):
+        with pytest.raises(MemoryError, match=rf"for {most}.*larger {remedy}"):
+            check_driver({"the program": 1, **dict.fromkeys(needs[0], 1), most: 10**10}, 1e9)
+    check_driver(needs[1], sum(needs[1].values()))
 
 
 def test_the_command_line(small, tmp_path, monkeypatch, capsys):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -126,6 +127,12 @@ class Components:
     @property
     def n(self) -> int:
         return len(self.size)
+
+
+def counted(work: Work) -> tuple[int, int]:
+    """Valid pixels in the rings of all tiles, and labels of all tiles; one table is in memory at a time."""
+    counts = [(len(t["ring"]), len(t["size"])) for t in map(partial(work.table, "labels"), range(work.tiling.n_tiles))]
+    return sum(n for n, _ in counts), sum(n for _, n in counts)
 
 
 def unite(work: Work) -> Components:

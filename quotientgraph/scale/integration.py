@@ -19,7 +19,7 @@ from ..method.outcome import Step
 from ..settings import Settings, check_angle
 from . import components
 from .journal import Journal
-from .memory import peak_memory, tile_for
+from .memory import check_driver, driver_needs, peak_memory, tile_for
 from .outputs import Outputs, as_dask, write_tables
 from .pool import pool_for
 from .report import Report
@@ -79,7 +79,8 @@ def integrate(
     workers : int, optional
         Processes on this machine if there is no client; by default one for each core. 1 is this process alone.
     memory : float, optional
-        Bytes that each process may take, from which the tile is chosen.
+        Bytes that each process may take, from which the tile is chosen. If the driver will need more for its lists, a
+        `MemoryError` says so as soon as the components of the tiles are counted.
     overlap : int, optional
         How far tiles see into their neighbours while filling is corrected, a multiple of 8; at most 128 by default.
     tolerance : float
@@ -110,11 +111,10 @@ def integrate(
     source, view = Source.from_arrays(normals, mask), as_camera(camera)
     if Wrap.from_name("auto", view, source.shape):
         raise ValueError(
-            "camera: tiles do not join the two ends of a panorama; use `quotientgraph.integrate`, or give the normals and "
-            "the rays of a part of it"
+            "camera: a map in tiles does not wrap around, so the two ends of a panorama would not meet; use "
+            "`quotientgraph.integrate`, which takes up to 2**29 pixels, or give the normals and the rays of a part of it"
         )
-    if settings.get("joining", "none") != "none":
-        raise ValueError('joining: components of a map in tiles are placed by the descent; leave it out or use "none"')
+    _refuse_what_needs_the_whole_map(settings)
     chosen = Settings.from_preset(preset, **{**settings, "joining": "none"})
     if chosen.fill_solver != "auto":
         raise ValueError("fill_solver: a map in tiles is filled by multigrid; leave it at its default")
@@ -143,6 +143,7 @@ def integrate(
             run.watch(pool.dashboard, 0, 0)
         run.choose_angle(chosen.angle if angle == "auto" else angle)
         run.stage("labels", components.label)
+        check_driver(driver_needs(tiling, spacing, *components.counted(work)), memory)
         found = components.unite(work)
         if not found.n:
             raise ValueError("normals: no valid pixel is left in any tile; check the mask, the frame and the camera")
@@ -183,6 +184,20 @@ def integrate(
     if not keep:
         shutil.rmtree(work.folder)
     return as_dask(where.depth), report
+
+
+def _refuse_what_needs_the_whole_map(settings: dict[str, Any]) -> None:
+    """Raise a `ValueError` for keywords of `quotientgraph.integrate` that a map in tiles does not take."""
+    if settings.pop("wrap", "none") not in ("none", None):
+        raise ValueError(
+            "wrap: the outer borders of a map in tiles do not meet; use `quotientgraph.integrate`, which takes up to 2**29 "
+            "pixels in memory, or repeat a margin of the map at its end and leave wrap out"
+        )
+    if settings.get("joining", "none") != "none":
+        raise ValueError('joining: components of a map in tiles are placed by the descent; leave it out or use "none"')
+    for name in ("method", "prior", "prior_confidence", "anchors", "labels", "image", "forbidden"):
+        if settings.pop(name, None) is not None:
+            raise ValueError(f"{name}: a map in tiles does not take it; use `quotientgraph.integrate`, or leave it out")
 
 
 def _tiling(source: Source, tile: int | None, overlap: int | None, memory: float | None) -> Tiling:
