@@ -133,14 +133,22 @@ class CoarseSystem:
     keys : (n,) int64
         Sorted numbers of the nodes that have an equation.
     factor : Factor
+    component : (n,) int64
+        Component of each node, counted from 0.
     """
 
     keys: np.ndarray
     factor: Factor
+    component: np.ndarray
 
     @classmethod
-    def from_entries(cls, row: np.ndarray, column: np.ndarray, value: np.ndarray) -> CoarseSystem | None:
-        """From the entries of all tiles, the upper triangle by keys; None if there are none."""
+    def from_entries(
+        cls, row: np.ndarray, column: np.ndarray, value: np.ndarray, per_component: int
+    ) -> CoarseSystem | None:
+        """From the entries of all tiles, the upper triangle by keys; None if there are none.
+
+        `per_component` is the number of keys of each component.
+        """
         row, column, value = summed(row, column, value)
         if not len(row):
             return None
@@ -152,7 +160,16 @@ class CoarseSystem:
         weight = -value[~on]
         system = LaplacianSystem(Pattern(len(keys), tail[~on], head[~on]), weight, np.zeros_like(weight))
         # The factorisation adds up the diagonal from the weights; the difference to the true one is rounding.
-        return cls(keys, factorise(system, ground))
+        return cls(keys, factorise(system, ground), np.unique(keys // per_component, return_inverse=True)[1])
+
+    def solve(self, rhs: np.ndarray) -> np.ndarray:
+        """(n,) solution whose mean over the nodes of each component is zero.
+
+        Nothing but the little that was added to the diagonal holds the mean, so that rounding would move it.
+        """
+        x = self.factor.solve(rhs)
+        mean = np.bincount(self.component, x) / np.bincount(self.component)
+        return x - mean[self.component]
 
     def gathered(self, keys: np.ndarray, values: np.ndarray) -> np.ndarray:
         """(n,) values added up by their keys, which may repeat; keys without an equation are passed over."""

@@ -69,7 +69,7 @@ class Seams:
         parts = np.append(0, np.cumsum([int(t["n_parts"]) for t in tables]))
         part = np.concatenate([t["part"] + base for t, base in zip(tables, parts)])
         entries = [np.concatenate([t[name] for t in tables]) for name in ("row", "column", "value")]
-        system = CoarseSystem.from_entries(*entries)
+        system = CoarseSystem.from_entries(*entries, n_nodes(job.tiling.shape, job.spacing))
         key, share = _corners(job, components)
         return cls(components, tail, head, weight, jump, ring, part, parts, system, key, share)
 
@@ -105,7 +105,7 @@ class Seams:
         at_seams = self.system.gathered(
             self.corner_key[:, known].ravel(), (self.corner_weight * pull)[:, known].ravel()
         )
-        return self.system.factor.solve(residual + at_seams)
+        return self.system.solve(residual + at_seams)
 
     def _misfit(self, ring: np.ndarray) -> np.ndarray:
         return self.jump - (ring[self.tail] - ring[self.head])
