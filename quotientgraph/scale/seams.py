@@ -68,8 +68,8 @@ class Seams:
         weight, jump, ring = (np.concatenate([t[name] for t in tables]) for name in ("weight", "jump", "ring"))
         parts = np.append(0, np.cumsum([int(t["n_parts"]) for t in tables]))
         part = np.concatenate([t["part"] + base for t, base in zip(tables, parts)])
-        entries = [np.concatenate([t[name] for t in tables]) for name in ("row", "column", "value")]
-        system = CoarseSystem.from_entries(*entries, n_nodes(job.tiling.shape, job.spacing))
+        row, column, value = (np.concatenate([t[name] for t in tables]) for name in ("row", "column", "value"))
+        system = CoarseSystem.from_entries(row, column, value, n_nodes(job.tiling.shape, job.spacing))
         key, share = _corners(job, components)
         return cls(components, tail, head, weight, jump, ring, part, parts, system, key, share)
 
