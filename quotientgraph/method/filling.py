@@ -18,6 +18,7 @@ from laplacians import GridGraph, LaplacianSystem, Multigrid, NeighbourLists, so
 from laplacians.core.arrays import centred
 from laplacians.core.jit import WHOLE, kernel, portion
 
+from ..graph.pixels import PixelGraph
 from ..graph.quotient import Quotient
 from .torus import fill_torus, is_continuous
 
@@ -114,18 +115,22 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
 def equations(graph: Quotient, leave_out: LeaveOut | None) -> tuple[np.ndarray, np.ndarray]:
     """Weight (n_edges,) float32 of both equations of each edge together, 0 if it does not count, and their mean jump."""
     tail, head = graph.pixels.tail, graph.pixels.head
-    gamma = graph.pixels.gamma_squared
-    gamma *= 0.5
     jump = np.asarray(graph.jump)
     if jump.ndim == 2:
+        gamma = graph.pixels.gamma_squared
         jump = (gamma[tail] * jump[0] + gamma[head] * jump[1]) / (gamma[tail] + gamma[head])
     weight = np.empty(len(tail), dtype=np.float32)
-    gamma = gamma.astype(np.float32)
-    _weigh(gamma, graph.labels, tail, head, weight)
-    del gamma
+    _weigh(half_gamma(graph.pixels), graph.labels, tail, head, weight)
     if leave_out is not None:
         weight[leave_out(graph, weight, jump)] = 0
     return weight, jump
+
+
+def half_gamma(pixels: PixelGraph) -> np.ndarray:
+    """(n_pixels,) float32 ½γ² of each pixel; the weight of an edge is the sum of its two ends."""
+    gamma = pixels.gamma_squared
+    gamma *= 0.5
+    return gamma.astype(np.float32)
 
 
 def _spread(values: np.ndarray, cell: np.ndarray, n: int) -> np.ndarray:

@@ -21,7 +21,7 @@ from ..settings import Settings, check_angle
 from . import components
 from .doubts import doubts
 from .journal import Journal
-from .memory import peak_memory, tile_for
+from .memory import check_driver, driver_needs, peak_memory, tile_for
 from .outputs import Outputs, as_dask, write_tables
 from .pool import pool_for
 from .report import Report
@@ -81,7 +81,8 @@ def integrate(
     workers : int, optional
         Processes on this machine if there is no client; by default one for each core. 1 is this process alone.
     memory : float, optional
-        Bytes that each process may take, from which the tile is chosen.
+        Bytes that each process may take, from which the tile is chosen. If the driver will need more for its lists, a
+        `MemoryError` says so as soon as the components of the tiles are counted.
     overlap : int, optional
         How far tiles see into their neighbours while filling is corrected, a multiple of 8; at most 128 by default.
     tolerance : float
@@ -105,7 +106,7 @@ def integrate(
         Over the Zarr array at `out`; NaN outside the valid pixels.
     report : Report
     """
-    began = time.perf_counter()
+    began, cpu_began = time.perf_counter(), time.process_time()
     check_angle(angle)
     if frame not in FRAMES:
         raise ValueError(f"frame={frame!r} is not known; use one of {', '.join(sorted(FRAMES))}")
@@ -114,11 +115,10 @@ def integrate(
     view = as_camera(given)
     if Wrap.from_name("auto", view, source.shape):
         raise ValueError(
-            "camera: tiles do not join the two ends of a panorama; use `quotientgraph.integrate`, or give the normals and "
-            "the rays of a part of it"
+            "camera: a map in tiles does not wrap around, so the two ends of a panorama would not meet; use "
+            "`quotientgraph.integrate`, which takes up to 2**29 pixels, or give the normals and the rays of a part of it"
         )
-    if settings.get("joining", "none") != "none":
-        raise ValueError('joining: components of a map in tiles are placed by the descent; leave it out or use "none"')
+    _refuse_what_needs_the_whole_map(settings)
     chosen = Settings.from_preset(preset, **{**settings, "joining": "none"})
     if chosen.fill_solver != "auto":
         raise ValueError("fill_solver: a map in tiles is filled by multigrid; leave it at its default")
@@ -153,6 +153,7 @@ def integrate(
             run.watch(pool.dashboard, 0, 0)
         run.choose_angle(chosen.angle if angle == "auto" else angle)
         run.stage("labels", components.label)
+        check_driver(driver_needs(tiling, spacing, *components.counted(work)), memory)
         found = components.unite(work)
         if not found.n:
             raise ValueError("normals: no valid pixel is left in any tile; check the mask, the frame and the camera")
@@ -164,6 +165,7 @@ def integrate(
     run.conclude(found, scales, converged, piece)
     sure = run.confidence(scales) if preset != "paper" else None
     write_tables(where, found, scales.borders, work.read("shift"), piece, scales.residuals(), sure)
+    driver = time.process_time() - cpu_began - (0.0 if pool.elsewhere else sum(run.busy.values()))
     report = Report(
         shape=tiling.shape,
         tile=tiling.tile,
@@ -177,6 +179,8 @@ def integrate(
         warnings=run.warnings,
         seconds={**run.seconds, "total": time.perf_counter() - began},
         tasks=run.tasks,
+        busy={**run.busy, "driver": driver},
+        critical=run.longest + driver,
         peaks={**run.peaks, "driver": peak_memory()},
         reused=journal.reused,
         depth=str(where.depth),
@@ -190,6 +194,20 @@ def integrate(
     if not keep:
         shutil.rmtree(work.folder)
     return as_dask(where.depth), report
+
+
+def _refuse_what_needs_the_whole_map(settings: dict[str, Any]) -> None:
+    """Raise a `ValueError` for keywords of `quotientgraph.integrate` that a map in tiles does not take."""
+    if settings.pop("wrap", "none") not in ("none", None):
+        raise ValueError(
+            "wrap: the outer borders of a map in tiles do not meet; use `quotientgraph.integrate`, which takes up to 2**29 "
+            "pixels in memory, or repeat a margin of the map at its end and leave wrap out"
+        )
+    if settings.get("joining", "none") != "none":
+        raise ValueError('joining: components of a map in tiles are placed by the descent; leave it out or use "none"')
+    for name in ("method", "prior", "prior_confidence", "anchors", "labels", "image", "forbidden"):
+        if settings.pop(name, None) is not None:
+            raise ValueError(f"{name}: a map in tiles does not take it; use `quotientgraph.integrate`, or leave it out")
 
 
 def _tiling(source: Source, tile: int | None, overlap: int | None, memory: float | None) -> Tiling:
