@@ -82,7 +82,11 @@ class Witnesses:
     def from_graph(cls, graph: Quotient, potential: np.ndarray) -> Witnesses:
         """Question the borders of a graph whose components are filled, with a potential (n_pixels,)."""
         borders = BorderPieces.from_graph(graph)
-        facts = PieceFacts.measure(graph, potential, borders)
+        return cls.from_facts(graph, borders, PieceFacts.measure(graph, potential, borders))
+
+    @classmethod
+    def from_facts(cls, graph: Quotient, borders: BorderPieces, facts: PieceFacts) -> Witnesses:
+        """Question the borders of a graph, whose pieces are measured."""
         contact, front = propagated(borders, facts, *log_odds(graph, facts))
         size = np.append(np.bincount(graph.labels), 0)
         focal = np.broadcast_to(graph.pixels.map.focal, graph.pixels.n_pixels)

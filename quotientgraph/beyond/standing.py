@@ -69,6 +69,7 @@ class Standing:
     ----------
     graph : Quotient
         Components that move as wholes.
+    potential : (n_pixels,) float64
     witnesses : Witnesses
         Of its borders, at the present potential: an offset of 0 is the present place.
     size : (n_components,) int64
@@ -84,6 +85,7 @@ class Standing:
     """
 
     graph: Quotient
+    potential: np.ndarray
     witnesses: Witnesses
     size: np.ndarray
     pins: Pins
@@ -97,7 +99,7 @@ class Standing:
         by_prior = outcome.absolute and outcome.certainty is not None
         first = outcome.levels[0]
         # What a prior has divided must not be absorbed again.
-        graph = outcome.joined or (first if by_prior else absorbed(first))
+        graph = outcome.coarse or (first if by_prior else absorbed(first))
         ends = graph.labels[np.array(outcome.settled, dtype=np.int64).reshape(-1, 2)]
         known = Pins.at_present(ends[:, 0], ends[:, 1])
         size = np.bincount(graph.labels)
@@ -110,9 +112,9 @@ class Standing:
                 known = Pins(*(np.concatenate([getattr(more, k), getattr(known, k)]) for k in vars(known)))
         central = graph.pixels.map.camera.central
         span = 1.0 if central else float(np.ptp(np.quantile(outcome.potential, [0.01, 0.99])))
-        held = _CHOSEN.held_fast if outcome.joined is None else _CHOSEN.held
+        held = _CHOSEN.held if outcome.joined else _CHOSEN.held_fast
         witnesses = Witnesses.from_graph(graph, outcome.potential)
-        return cls(graph, witnesses, size, known, held, max(0.01 * span, 1e-9), outcome.absolute)
+        return cls(graph, outcome.potential, witnesses, size, known, held, max(0.01 * span, 1e-9), outcome.absolute)
 
     def rearranged(self, pins: Pins) -> np.ndarray:
         """(n_components,) shifts that realise the pins, in the order of how certain the borders are.

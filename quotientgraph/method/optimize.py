@@ -157,7 +157,8 @@ def optimize(
         device="cpu" if xp is np else "cuda",
         certainty=None if found is None else found.certainty,
         borders=borders if found is None else None,
-        joined=None if placed is None else whole,
+        coarse=None if hooks.join is None else whole,
+        joined=placed is not None,
         absolute=known is not None or found is not None,
         settled=() if known is None else known.pairs,
     )
