@@ -131,16 +131,17 @@ class TestCertainty:
     def test_what_is_moved_off_its_place_is_less_sure(self, heap):
         """The largest face but one, moved off by a fifth of its depth, tears borders that look like contacts."""
         result, _ = heap
-        graph = result.coarse
+        judged = result.judged.at(result.potential)
+        graph = judged.graph
         face = graph.labels == np.argsort(np.bincount(graph.labels))[-2]
         held = np.full(len(face), 0.5)
-        before = certainty(graph, result.potential, held)
-        after = certainty(graph, result.potential + 0.2 * face, held)
+        before = certainty(judged, held)
+        after = certainty(judged.at(result.potential + 0.2 * face), held)
         assert after[face].mean() < before[face].mean() - 0.1
 
     def test_pixels_beside_a_contradiction_are_the_least_sure(self, heap):
         result, _ = heap
-        near = certainty_cues(result.coarse, result.potential, np.ones(len(result.potential)))["contradicted_near"]
+        near = certainty_cues(result.judged.at(result.potential), np.ones(len(result.potential)))["contradicted_near"]
         assert near.max() > 0.1
         assert (near >= 0).all()
 

@@ -53,11 +53,11 @@ def fit(per_kind: int) -> dict[str, float]:
     """The constants of the model, by name."""
     cues, right = [], []
     for result, scene in results("tune", per_kind, degrade=True):
-        if result.coarse is None:
+        if result.judged is None:
             continue
         first = result.levels[0]
         held = confidence(first, result.potential)[first.labels]
-        found = certainty_cues(result.coarse, result.potential, held)
+        found = certainty_cues(result.judged.at(result.potential), held)
         cues.append(np.column_stack(list(found.values()))[::_EVERY])
         right.append(~wrong(result, scene)[::_EVERY])
     x, y = np.concatenate(cues), np.concatenate(right).astype(float)

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .border_pieces import BorderPieces
 from .contacts import resting
 from .region_words import elsewhere, part_of, resting_on
 from .standing import Standing
@@ -101,8 +100,7 @@ def alternatives(standing: Standing) -> tuple[Alternative, ...]:
     for one in sorted(found, key=lambda trial: -trial.promise(standing)):
         if len(chosen) < _CHOSEN.most and not any(_alike(standing, one.shift, other.shift) for other in chosen):
             chosen.append(one)
-    borders = BorderPieces.from_graph(standing.graph)
-    return tuple(_described(standing, borders, one) for one in chosen)
+    return tuple(_described(standing, one) for one in chosen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,8 +145,9 @@ def _untouched(standing: Standing) -> np.ndarray:
     return apart[np.sort(first)[:most]]
 
 
-def _described(standing: Standing, borders: BorderPieces, trial: _Trial) -> Alternative:
+def _described(standing: Standing, trial: _Trial) -> Alternative:
     """A trial as users see it."""
+    borders = standing.judged.borders
     graph, w, k, shift = standing.graph, standing.witnesses, trial.witness, trial.shift
     normal_map = graph.pixels.map
     moved = standing.moves(shift)
@@ -162,7 +161,7 @@ def _described(standing: Standing, borders: BorderPieces, trial: _Trial) -> Alte
     width = normal_map.shape[1]
     at = [divmod(int(normal_map.position[pixel[side]]), width) for pixel in (borders.left, borders.right)]
     contact = ((at[0][1], at[0][0]), (at[1][1], at[1][0]))
-    rests = resting_on(*resting(graph, standing.potential, inside))
+    rests = resting_on(*resting(graph, standing.judged.potential, inside))
     text = f"{part_of(normal_map, inside)} {rests}; {elsewhere(offset, factor)}"
     mask = normal_map.image(inside, False).astype(np.bool_)
     return Alternative(mask, offset, factor, trial.worse, trial.probability, contact, text, shift)

@@ -14,10 +14,7 @@ import numpy as np
 
 from laplacians.core.jit import kernel
 
-from ..graph.quotient import Quotient
-from .border_facts import PieceFacts
-from .border_pieces import BorderPieces
-from .joining import Witnesses
+from .joining import Judgement, Witnesses
 
 
 @dataclass(frozen=True)
@@ -49,28 +46,26 @@ _RIGHT, _CHOSEN = _Right(), _Constants()
 _CELL = 4  # pixels: the side of the cells for which nearness is computed
 
 
-def certainty(graph: Quotient, potential: np.ndarray, held: np.ndarray) -> np.ndarray:
+def certainty(judged: Judgement, held: np.ndarray) -> np.ndarray:
     """(n_pixels,) probability that the depth is right within 2 %, for parallel rays within 2 % of its range.
 
     Parameters
     ----------
-    graph : Quotient
-        Faces whose borders can be judged.
-    potential : (n_pixels,) float64
+    judged : Judgement
+        The borders of faces.
     held : (n_pixels,) float64
         How firmly the component of each pixel is held by springs, 0 … 1.
     """
-    if graph.n_components == 1:
-        return np.ones(len(potential))
-    odds = sum(getattr(_RIGHT, name) * cue for name, cue in certainty_cues(graph, potential, held).items())
+    if judged.graph.n_components == 1:
+        return np.ones(len(held))
+    odds = sum(getattr(_RIGHT, name) * cue for name, cue in certainty_cues(judged, held).items())
     return 1 / (1 + np.exp(-np.asarray(odds)))
 
 
-def certainty_cues(graph: Quotient, potential: np.ndarray, held: np.ndarray) -> dict[str, np.ndarray]:
+def certainty_cues(judged: Judgement, held: np.ndarray) -> dict[str, np.ndarray]:
     """(n_pixels,) cues, by the names of the fields of `_Right`; parameters as in `certainty`."""
-    borders = BorderPieces.from_graph(graph)
-    facts = PieceFacts.measure(graph, potential, borders)
-    w = Witnesses.from_facts(graph, borders, facts)
+    graph, facts, potential = judged.graph, judged.facts, judged.potential
+    w = Witnesses.from_judgement(judged)
     n, size, pixels = graph.n_components, np.bincount(graph.labels), graph.pixels
     weight = np.minimum((facts.n[w.piece] / _CHOSEN.unit) ** _CHOSEN.power, _CHOSEN.most)
     contact = weight * np.maximum(w.touch - np.maximum(w.left_front, w.right_front), 0)

@@ -43,9 +43,10 @@ def judged(outcome: Outcome) -> Outcome:
         return outcome
     sure = confidence(first, outcome.potential, outcome.borders, outcome.settled)[first.labels]
     graph, low = first, CHOSEN.low
-    if outcome.coarse is not None:
-        graph, low = outcome.coarse, CHOSEN.unlikely
-        sure = certainty(graph, outcome.potential, sure)
+    if outcome.judged is not None:
+        borders = outcome.judged.at(outcome.potential)
+        graph, low = borders.graph, CHOSEN.unlikely
+        sure = certainty(borders, sure)
     text = doubt(graph, outcome.potential, sure, low)
     if text:
         logger.warning(text)

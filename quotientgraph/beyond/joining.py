@@ -13,16 +13,19 @@ all of the picture, nothing is joined.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ..graph.quotient import Quotient
+from ..method.optimize import Joined
 from .border_cues import log_odds
 from .border_facts import PieceFacts
 from .border_junctions import log_probabilities, propagated
 from .border_pieces import BorderPieces
+from .hidden_faces import HiddenFaces, hidden_faces
 from .offsets import best_offsets, number_runs, pair_up
+from .ridges import RIDGE, relied_on
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,6 @@ class _Constants:
     most_weight: float = 6.0
     slack: float = 1.5  # how many tolerances an offset may miss a piece that touches
     margin: float = 1e-3  # of the potential: offsets that are this close to the best are no rivals of it
-    ridge: float = 8.0  # degrees by which both sides together lean away from a ridge, or towards a valley
-    least_odds: float = 1.0  # of contact, for pieces that show that a component holds several faces
     least_shown: float = 8.0  # sides of such pieces
     hidden: float = 0.1  # how much a ridge of such a component counts
     most_divided: float = 0.6  # share of the pixels in such components from which on nothing is joined
@@ -79,20 +80,10 @@ class Witnesses:
     piece: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @classmethod
-    def from_graph(cls, graph: Quotient, potential: np.ndarray) -> Witnesses:
-        """Question the borders of a graph whose components are filled, with a potential (n_pixels,)."""
-        borders = BorderPieces.from_graph(graph)
-        return cls.from_facts(graph, borders, PieceFacts.measure(graph, potential, borders))
-
-    @classmethod
-    def from_facts(cls, graph: Quotient, borders: BorderPieces, facts: PieceFacts) -> Witnesses:
-        """Question the borders of a graph, whose pieces are measured."""
-        contact, front = propagated(borders, facts, *log_odds(graph, facts))
-        size = np.append(np.bincount(graph.labels), 0)
-        focal = np.broadcast_to(graph.pixels.map.focal, graph.pixels.n_pixels)
-        focal = np.maximum(focal[np.maximum(borders.left[borders.start[:-1]], 0)], 1e-9)
-        wide = np.maximum(facts.width, 0.2)
-        tolerance = (np.clip(0.5 * facts.width / np.sqrt(facts.n), 0.1, 0.5 * wide) + 0.1) / focal
+    def from_judgement(cls, judged: Judgement) -> Witnesses:
+        """What the borders of a graph say after they were judged."""
+        facts, contact, front, tolerance = judged.facts, judged.contact, judged.front, judged.tolerance
+        size = np.append(np.bincount(judged.graph.labels), 0)
         hidden, several = _hidden_ridges(facts, contact, tolerance, size)
         weight = np.where(hidden, _CHOSEN.hidden, 1.0) * _weights(facts, tolerance)
         contact, front = (np.clip(odds, -_CHOSEN.most_odds, _CHOSEN.most_odds) for odds in (contact, front))
@@ -102,6 +93,52 @@ class Witnesses:
         divided = float(size[several].sum() / size.sum())
         known = left, right, facts.offset[kept], slack, weight[kept], states[0], states[1], states[2], divided
         return cls(*known, piece=np.flatnonzero(kept))
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """The borders of a graph whose components are filled, and what is made of them, piece by piece.
+
+    Attributes
+    ----------
+    graph : Quotient
+    potential : (n_pixels,) float64
+    borders, facts : BorderPieces, PieceFacts
+    contact, front : (n_pieces,) float64
+        Log-odds that the two sides touch, and that the left one is in front if they do not.
+    tolerance : (n_pieces,) float64
+        By how much a contact may miss the offset of its piece.
+    """
+
+    graph: Quotient
+    potential: np.ndarray
+    borders: BorderPieces
+    facts: PieceFacts
+    contact: np.ndarray
+    front: np.ndarray
+    tolerance: np.ndarray
+
+    @classmethod
+    def of(cls, graph: Quotient, potential: np.ndarray, faces: HiddenFaces | None = None) -> Judgement:
+        """Judge the borders at a potential (n_pixels,), with what is known of the edges of hidden faces."""
+        borders = BorderPieces.from_graph(graph)
+        facts = PieceFacts.measure(graph, potential, borders)
+        contact, front = log_odds(graph, facts)
+        if faces is not None:
+            faces.tell(borders, contact, front)
+        contact, front = propagated(borders, facts, contact, front)
+        focal = np.broadcast_to(graph.pixels.map.focal, graph.pixels.n_pixels)
+        focal = np.maximum(focal[np.maximum(borders.left[borders.start[:-1]], 0)], 1e-9)
+        wide = np.maximum(facts.width, 0.2)
+        tolerance = (np.clip(0.5 * facts.width / np.sqrt(facts.n), 0.1, 0.5 * wide) + 0.1) / focal
+        return cls(graph, potential, borders, facts, contact, front, tolerance)
+
+    def at(self, potential: np.ndarray) -> Judgement:
+        """The same when components have moved as wholes to another potential (n_pixels,): only offsets change."""
+        first = np.unique(self.graph.labels, return_index=True)[1]
+        step = np.append((potential - self.potential)[first], 0.0)
+        offset = self.facts.offset - (step[self.facts.left] - step[self.facts.right])
+        return replace(self, potential=potential, facts=replace(self.facts, offset=offset))
 
 
 def join(n: int, witnesses: Witnesses, size: np.ndarray) -> np.ndarray:
@@ -146,7 +183,7 @@ def join(n: int, witnesses: Witnesses, size: np.ndarray) -> np.ndarray:
     return shift
 
 
-def joined(graph: Quotient, potential: np.ndarray) -> np.ndarray | None:
+def joined(graph: Quotient, potential: np.ndarray) -> Joined:
     """Move the components of a graph to where their borders place them against each other.
 
     Parameters
@@ -157,13 +194,19 @@ def joined(graph: Quotient, potential: np.ndarray) -> np.ndarray | None:
 
     Returns
     -------
-    (n_pixels,) float64, or None
-        None where borders cannot tell.
+    Joined
+        The graph, with hidden faces as components of their own, and its potential; or both as they are, where borders
+        cannot tell. In either case with the `Judgement` of the borders.
     """
-    witnesses = Witnesses.from_graph(graph, potential)
+    as_it_is = Judgement.of(graph, potential)
+    faces = hidden_faces(graph, as_it_is.borders, as_it_is.facts, as_it_is.contact, as_it_is.front, as_it_is.tolerance)
+    judged = as_it_is if faces is None else Judgement.of(faces.divide(graph), potential, faces)
+    witnesses = Witnesses.from_judgement(judged)
     if not len(witnesses.left) or witnesses.divided > _CHOSEN.most_divided:
-        return None
-    return potential + join(graph.n_components, witnesses, np.bincount(graph.labels))[graph.labels]
+        return Joined(graph, potential, as_it_is, placed=False)
+    graph = judged.graph
+    shift = join(graph.n_components, witnesses, np.bincount(graph.labels))
+    return Joined(graph, potential + shift[graph.labels], judged, placed=True)
 
 
 def _take_over(
@@ -198,8 +241,8 @@ def _hidden_ridges(
     the valley. The ridge is then the edge of another face that is parallel to it, as the top of a box is to the floor.
     """
     lean = facts.lean_left + facts.lean_right
-    sure = facts.valid & (contact > _CHOSEN.least_odds) & (facts.n >= 4) & (facts.angle > 15)
-    ridge, valley = np.flatnonzero(sure & (lean < -_CHOSEN.ridge)), np.flatnonzero(sure & (lean > _CHOSEN.ridge))
+    sure = relied_on(facts, contact)
+    ridge, valley = np.flatnonzero(sure & (lean < -RIDGE)), np.flatnonzero(sure & (lean > RIDGE))
     pair, offset = facts.pair, facts.pair_offset
     valley = valley[np.argsort(pair[valley], kind="stable")]
     first = np.searchsorted(pair[valley], pair[ridge])
@@ -210,4 +253,4 @@ def _hidden_ridges(
     larger = np.where(size[facts.left] >= size[facts.right], facts.left, facts.right)
     shown = np.bincount(larger[one[apart]], np.minimum(facts.n[one], facts.n[other])[apart], len(size))
     several = shown >= _CHOSEN.least_shown
-    return facts.valid & (lean < -_CHOSEN.ridge) & several[larger], several
+    return facts.valid & (lean < -RIDGE) & several[larger], several
