@@ -127,16 +127,18 @@ class Reconstruction(Outcome):
 
     @cached_property
     def confidence(self) -> np.ndarray:
-        """(H, W) float64 in [0, 1]: how firmly the component of each pixel is held in its place; NaN outside.
+        """(H, W) float64 in [0, 1]: how sure the depth of each pixel is, relative to the rest; NaN outside.
 
-        ½ means that it hangs on the rest by as much as ten edges that fit; below, its depth is a guess. Computed on
-        request, from the components of Q0; see `quotientgraph.beyond.confidence`. With a depth prior it is the
-        probability that the depth is right within 2 % (orthographic: of the range of the prior).
+        In scenes with flat faces, and with a depth prior, it is the probability that the depth is right within 2 %
+        (orthographic: of its range), calibrated on random scenes; see `quotientgraph.beyond.certainty`. Elsewhere, as on
+        curved objects and with ``preset="paper"``, it tells how firmly the component of the pixel is held in its place: ½
+        means by as much as ten edges that fit; see `quotientgraph.beyond.confidence`.
         """
         if self.certainty is not None:
             return self.graph.pixels.map.image(self.certainty)
         first = self.levels[0]
-        return first.pixels.map.image(confidence(first, self.potential)[first.labels])
+        held = confidence(first, self.potential, settled=self.settled)
+        return first.pixels.map.image(held[first.labels])
 
     @cached_property
     def uncertainty(self) -> np.ndarray:

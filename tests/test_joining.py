@@ -194,8 +194,8 @@ class TestJoined:
     def test_shapes_inside_components_are_kept(self, room):
         graph = absorbed(graph_of(room))
         filled = graph.filled()
-        divided, moved = joined(graph, filled)
-        step = moved - filled
+        found = joined(graph, filled)
+        divided, step = found.graph, found.potential - filled
         first = np.unique(divided.labels, return_index=True)[1]
         assert np.allclose(step, step[first][divided.labels])
 
@@ -209,7 +209,7 @@ class TestJoined:
 
     def test_one_component_and_no_borders(self):
         graph = QuotientGraph.from_normals(np.tile([0.0, 0.1, 1.0], (9, 7, 1)), check=False)
-        assert joined(graph, graph.filled()) is None
+        assert not joined(graph, graph.filled()).placed
         assert graph.optimize().converged
 
 

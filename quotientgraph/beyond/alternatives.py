@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .border_pieces import BorderPieces
+from .contacts import resting
 from .region_words import elsewhere, part_of, resting_on
 from .standing import Standing
 
@@ -100,8 +100,7 @@ def alternatives(standing: Standing) -> tuple[Alternative, ...]:
     for one in sorted(found, key=lambda trial: -trial.promise(standing)):
         if len(chosen) < _CHOSEN.most and not any(_alike(standing, one.shift, other.shift) for other in chosen):
             chosen.append(one)
-    borders = BorderPieces.from_graph(standing.graph)
-    return tuple(_described(standing, borders, one) for one in chosen)
+    return tuple(_described(standing, one) for one in chosen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,8 +145,9 @@ def _untouched(standing: Standing) -> np.ndarray:
     return apart[np.sort(first)[:most]]
 
 
-def _described(standing: Standing, borders: BorderPieces, trial: _Trial) -> Alternative:
+def _described(standing: Standing, trial: _Trial) -> Alternative:
     """A trial as users see it."""
+    borders = standing.judged.borders
     graph, w, k, shift = standing.graph, standing.witnesses, trial.witness, trial.shift
     normal_map = graph.pixels.map
     moved = standing.moves(shift)
@@ -157,16 +157,11 @@ def _described(standing: Standing, borders: BorderPieces, trial: _Trial) -> Alte
     middle = float(np.median(by_pixel))
     offset = middle if camera.central else float(camera.depth(np.array(middle)) - camera.depth(np.array(0.0)))
     factor = float(np.exp(middle)) if camera.central else None
-    length = np.diff(borders.start)[w.piece]
-    outline = moved[w.left] != moved[w.right]
-    touching = outline & (np.abs(w.offset) <= np.maximum(w.tolerance, 0.1 * standing.percent))
-    pairs = np.unique(np.sort(np.stack([w.left[touching], w.right[touching]]), axis=0), axis=1).shape[1]
     side = (borders.start[w.piece[k]] + borders.start[w.piece[k] + 1]) // 2
     width = normal_map.shape[1]
     at = [divmod(int(normal_map.position[pixel[side]]), width) for pixel in (borders.left, borders.right)]
     contact = ((at[0][1], at[0][0]), (at[1][1], at[1][0]))
-    text = (
-        f"{part_of(normal_map, inside)} {resting_on(pairs, int(length[touching].sum()))}; {elsewhere(offset, factor)}"
-    )
+    rests = resting_on(*resting(graph, standing.judged.potential, inside))
+    text = f"{part_of(normal_map, inside)} {rests}; {elsewhere(offset, factor)}"
     mask = normal_map.image(inside, False).astype(np.bool_)
     return Alternative(mask, offset, factor, trial.worse, trial.probability, contact, text, shift)

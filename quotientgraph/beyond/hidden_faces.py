@@ -32,7 +32,7 @@ _MOST = 0.85  # share of a component beyond which a face is the component itself
 _APART = 3.0  # tolerances between two offsets that contradict each other
 _INSIDE, _OUTSIDE = 0.3, 0.5  # share of the pixels at the ridges inside the outline: least in front, most behind
 _PLAIN = 2.0  # log-odds from which on a component is taken to be in front of another one
-UNSEEN = 6.0  # log-odds of what is known about the unseen edges of faces
+_SURE = 6.0  # log-odds of what is known about the unseen edges of faces
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +71,9 @@ class HiddenFaces:
         first = borders.start[:-1]
         left, right = borders.left[first], borders.right[first]
         unseen = (left >= 0) & (right >= 0) & (self.component[left] == self.component[right])
-        contact[unseen] = -UNSEEN
+        contact[unseen] = -_SURE
         rank = self.rank[self.face].astype(np.float64)
-        front[unseen] = UNSEEN * np.sign(rank[left] - rank[right])[unseen]
+        front[unseen] = _SURE * np.sign(rank[left] - rank[right])[unseen]
 
 
 def hidden_faces(

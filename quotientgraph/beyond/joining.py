@@ -13,16 +13,17 @@ all of the picture, nothing is joined.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ..graph.quotient import Quotient
+from ..method.optimize import Joined
 from .border_cues import log_odds
 from .border_facts import PieceFacts
 from .border_junctions import log_probabilities, propagated
 from .border_pieces import BorderPieces
-from .hidden_faces import UNSEEN, HiddenFaces, hidden_faces
+from .hidden_faces import HiddenFaces, hidden_faces
 from .offsets import best_offsets, number_runs, pair_up
 from .ridges import RIDGE, relied_on
 
@@ -101,6 +102,7 @@ class Judgement:
     Attributes
     ----------
     graph : Quotient
+    potential : (n_pixels,) float64
     borders, facts : BorderPieces, PieceFacts
     contact, front : (n_pieces,) float64
         Log-odds that the two sides touch, and that the left one is in front if they do not.
@@ -109,6 +111,7 @@ class Judgement:
     """
 
     graph: Quotient
+    potential: np.ndarray
     borders: BorderPieces
     facts: PieceFacts
     contact: np.ndarray
@@ -126,16 +129,14 @@ class Judgement:
         contact, front = propagated(borders, facts, contact, front)
         wide = np.maximum(facts.width, 0.2)
         tolerance = (np.clip(0.5 * facts.width / np.sqrt(facts.n), 0.1, 0.5 * wide) + 0.1) / facts.focal
-        return cls(graph, borders, facts, contact, front, tolerance)
+        return cls(graph, potential, borders, facts, contact, front, tolerance)
 
-    def keep_apart(self) -> None:
-        """Take the edges of hidden faces for what they are in a graph that joining has divided.
-
-        Components whose normals are equal along a border would be one if they were not faces of different depth.
-        """
-        unseen = self.facts.angle < 0.5 * (self.graph.angle or 0.0)
-        self.contact[unseen] = -UNSEEN
-        self.front[unseen] = UNSEEN * np.sign(self.facts.offset[unseen])
+    def at(self, potential: np.ndarray) -> Judgement:
+        """The same when components have moved as wholes to another potential (n_pixels,): only offsets change."""
+        first = np.unique(self.graph.labels, return_index=True)[1]
+        step = np.append((potential - self.potential)[first], 0.0)
+        offset = self.facts.offset - (step[self.facts.left] - step[self.facts.right])
+        return replace(self, potential=potential, facts=replace(self.facts, offset=offset))
 
 
 def join(n: int, witnesses: Witnesses, size: np.ndarray) -> np.ndarray:
@@ -181,7 +182,7 @@ def join(n: int, witnesses: Witnesses, size: np.ndarray) -> np.ndarray:
     return shift
 
 
-def joined(graph: Quotient, potential: np.ndarray) -> tuple[Quotient, np.ndarray] | None:
+def joined(graph: Quotient, potential: np.ndarray) -> Joined:
     """Move the components of a graph to where their borders place them against each other.
 
     Parameters
@@ -192,18 +193,19 @@ def joined(graph: Quotient, potential: np.ndarray) -> tuple[Quotient, np.ndarray
 
     Returns
     -------
-    Quotient, (n_pixels,) float64, or None
-        The graph, with hidden faces as components of their own, and its potential. None where borders cannot tell.
+    Joined
+        The graph, with hidden faces as components of their own, and its potential; or both as they are, where borders
+        cannot tell. In either case with the `Judgement` of the borders.
     """
-    judged = Judgement.of(graph, potential)
-    faces = hidden_faces(graph, judged.borders, judged.facts, judged.contact, judged.front, judged.tolerance)
-    if faces is not None:
-        graph = faces.divide(graph)
-        judged = Judgement.of(graph, potential, faces)
+    as_it_is = Judgement.of(graph, potential)
+    faces = hidden_faces(graph, as_it_is.borders, as_it_is.facts, as_it_is.contact, as_it_is.front, as_it_is.tolerance)
+    judged = as_it_is if faces is None else Judgement.of(faces.divide(graph), potential, faces)
     witnesses = Witnesses.from_judgement(judged)
     if not len(witnesses.left) or witnesses.divided > _CHOSEN.most_divided:
-        return None
-    return graph, potential + join(graph.n_components, witnesses, np.bincount(graph.labels))[graph.labels]
+        return Joined(graph, potential, as_it_is, placed=False)
+    graph = judged.graph
+    shift = join(graph.n_components, witnesses, np.bincount(graph.labels))
+    return Joined(graph, potential + shift[graph.labels], judged, placed=True)
 
 
 def _take_over(

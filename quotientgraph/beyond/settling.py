@@ -100,7 +100,7 @@ def _moved(
 def _contact_offset(graph: Quotient, potential: np.ndarray, contact: Contact) -> tuple[int, int, float]:
     """The two pixels of a contact and the shift, of the component of the first against the other, that makes it.
 
-    It is the middle of the shifts that most of the edges near the contact allow, wherever their crease is.
+    Of the shifts that the edge at the contact allows, wherever its crease is, it is the one that most edges near it allow.
     """
     pixels = graph.pixels
     a, b = (_pixel(graph, one) for one in _both(contact))
@@ -120,11 +120,12 @@ def _contact_offset(graph: Quotient, potential: np.ndarray, contact: Contact) ->
         )
     first = np.concatenate([pixels.tail[graph.cut[along]], pixels.head[graph.cut[back]]])
     second = np.concatenate([pixels.head[graph.cut[along]], pixels.tail[graph.cut[back]]])
-    distance = np.minimum(_distance(graph, first, a), _distance(graph, first, b))
-    near = distance <= distance.min() + _NEAR
+    distance = _distance(graph, first, a) + _distance(graph, second, b)
+    near = distance <= distance.min() + 2 * _NEAR
     low, high = interval(pixels.map, first[near], second[near]) - (potential[first] - potential[second])[near]
-    ends = np.sort(np.concatenate([low, high]))
-    middle = 0.5 * (ends[1:] + ends[:-1])
+    own = int(distance[near].argmin())
+    ends = np.unique(np.clip(np.concatenate([low, high]), low[own], high[own]))
+    middle = np.append(0.5 * (ends[1:] + ends[:-1]), 0.5 * (low[own] + high[own]))
     votes = ((low[:, None] <= middle) & (middle <= high[:, None])).sum(axis=0)
     return a, b, float(np.median(middle[votes == votes.max()]))
 

@@ -67,10 +67,10 @@ class Standing:
 
     Attributes
     ----------
-    graph : Quotient
-        Components that move as wholes.
+    judged : Judgement
+        The borders of components that move as wholes, at the present potential.
     witnesses : Witnesses
-        Of its borders, at the present potential: an offset of 0 is the present place.
+        What they say: an offset of 0 is the present place.
     size : (n_components,) int64
         Pixels.
     pins : Pins
@@ -83,7 +83,7 @@ class Standing:
         Whether what is pinned has to stay where it is.
     """
 
-    graph: Quotient
+    judged: Judgement
     witnesses: Witnesses
     size: np.ndarray
     pins: Pins
@@ -96,8 +96,11 @@ class Standing:
         """Question the borders of what a method has found."""
         by_prior = outcome.absolute and outcome.certainty is not None
         first = outcome.levels[0]
-        # What a prior has divided must not be absorbed again.
-        graph = outcome.joined or (first if by_prior else absorbed(first))
+        if outcome.judged is not None:
+            judged = outcome.judged.at(outcome.potential)
+        else:  # what a prior has divided must not be absorbed again
+            judged = Judgement.of(first if by_prior else absorbed(first), outcome.potential)
+        graph = judged.graph
         ends = graph.labels[np.array(outcome.settled, dtype=np.int64).reshape(-1, 2)]
         known = Pins.at_present(ends[:, 0], ends[:, 1])
         size = np.bincount(graph.labels)
@@ -110,11 +113,15 @@ class Standing:
                 known = Pins(*(np.concatenate([getattr(more, k), getattr(known, k)]) for k in vars(known)))
         central = graph.pixels.map.camera.central
         span = 1.0 if central else float(np.ptp(np.quantile(outcome.potential, [0.01, 0.99])))
-        held = _CHOSEN.held_fast if outcome.joined is None else _CHOSEN.held
-        judged = Judgement.of(graph, outcome.potential)
-        if outcome.joined is not None:
-            judged.keep_apart()
-        return cls(graph, Witnesses.from_judgement(judged), size, known, held, max(0.01 * span, 1e-9), outcome.absolute)
+        held = _CHOSEN.held if outcome.joined else _CHOSEN.held_fast
+        return cls(
+            judged, Witnesses.from_judgement(judged), size, known, held, max(0.01 * span, 1e-9), outcome.absolute
+        )
+
+    @property
+    def graph(self) -> Quotient:
+        """Its components move as wholes."""
+        return self.judged.graph
 
     def rearranged(self, pins: Pins) -> np.ndarray:
         """(n_components,) shifts that realise the pins, in the order of how certain the borders are.

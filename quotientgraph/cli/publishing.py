@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -127,22 +127,3 @@ def write_all(
         known = {"image": photo, "about": about, "truth": truth, "prior": prior}
         report.write_report(result, folder / "report.html", title=printable(name), **known)  # type: ignore[arg-type]
     return facts
-
-
-def write_alternatives(folder: Path, result: Reconstruction, rows: Sequence[Mapping[str, object]]) -> None:
-    """Write a table of the alternatives of a result, and an image of their numbers; where they overlap, of the first."""
-    import csv
-
-    import numpy as np
-
-    from .. import io
-
-    names = ("number", "text", "pixels", "offset", "factor", "worse", "probability", "contact")
-    with (folder / "alternatives.csv").open("w", encoding="utf-8", newline="") as file:
-        table = csv.DictWriter(file, names)
-        table.writeheader()
-        table.writerows({"number": k, **row} for k, row in enumerate(rows, 1))
-    label = np.full(result.depth.shape, -1, dtype=np.int32)
-    for k, one in reversed(list(enumerate(result.alternatives))):
-        label[one.mask] = k
-    io.write_labels(folder / "alternatives.png", label)

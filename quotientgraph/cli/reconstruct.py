@@ -12,17 +12,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .alternatives import chosen, described, told, write_alternatives
 from .manifest import earlier_files, write_manifest
 from .messages import TRACEBACK, about, expected, one_line, unexpected
 from .progress import Watcher, compiling_shown
-from .publishing import write_all, write_alternatives
+from .publishing import write_all
 from .staging import staged
 from .understand import Understood, describe_camera, describe_input, file_for, understand
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from ..result import Alternative, Reconstruction
+    from ..result import Reconstruction
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,6 @@ def integrated(
 ) -> Reconstruction:
     """Integrate the normals that were read, and take the alternatives that were chosen."""
     from ..integration import integrate
-    from ..io import InputError
 
     names = ("connectivity", "method", "wrap", "slope")
     options: dict[str, Any] = {key: getattr(args, key) for key in names if getattr(args, key, None)}
@@ -188,12 +188,7 @@ def integrated(
         progress=watcher.step,
         check=False,  # the frame and the camera were compared with the normals when they were read
     )
-    for number in args.take or ():
-        if number > len(result.alternatives):
-            left = f"there are {len(result.alternatives)} left" if result.alternatives else "there is none"
-            raise InputError(f"--take {number}: {left}; --alternatives lists them")
-        result = result.take(result.alternatives[number - 1])
-    return result
+    return chosen(result, args.take or ())
 
 
 def record_of(source: Understood, result: Reconstruction, args: argparse.Namespace) -> dict[str, Any]:
@@ -245,20 +240,6 @@ def record_of(source: Understood, result: Reconstruction, args: argparse.Namespa
     return out
 
 
-def described(alternative: Alternative) -> dict[str, Any]:
-    """An alternative in types that JSON has."""
-    (u, v), (x, y) = alternative.contact
-    return {
-        "text": alternative.text,
-        "pixels": int(alternative.mask.sum()),
-        "offset": round(alternative.offset, 6),
-        "factor": None if alternative.factor is None else round(alternative.factor, 6),
-        "worse": round(alternative.worse, 3),
-        "probability": round(alternative.probability, 3),
-        "contact": f"{u},{v},{x},{y}",
-    }
-
-
 def known_of(path: Path, record: dict[str, Any]) -> dict[str, str]:
     """What the report tells about the input, beside the result itself."""
     out = {"Input": str(path), "Frame of the normals": f"{record['frame']} ({record['frame_reason']})"}
@@ -304,15 +285,5 @@ def sentence(record: dict[str, Any]) -> str:
     lines = [f"{record['name']}: {', '.join(parts)}", f"  {record['understood']}"]
     if record.get("mesh_error"):
         lines.append(f"  mesh of {record['faces']:,} faces, within {record['mesh_error']:.2g} pixels of the surface")
-    lines += [f"  taken: {text}" for text in record.get("taken", ())]
-    if "alternatives" in record:
-        listed = [
-            f"  {k:>2}  {100 * one['probability']:.0f} %  {one['text']}"
-            for k, one in enumerate(record["alternatives"], 1)
-        ]
-        lines += (
-            ["  could sit elsewhere, and how probably that is better:", *listed]
-            if listed
-            else ["  nothing could sit elsewhere"]
-        )
+    lines += told(record)
     return "\n".join([*lines, f"  → {record['output']}: {', '.join(record['files'])}"])

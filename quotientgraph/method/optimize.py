@@ -47,11 +47,31 @@ class Placement:
     doubt: str = ""
 
 
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """Components placed against each other by their borders.
+
+    Attributes
+    ----------
+    graph : Quotient
+        The graph, some components of which may have been divided.
+    potential : (n_pixels,) float64
+    judged : object
+        What was found about its borders.
+    placed : bool
+        Whether any component was moved; otherwise graph and potential are as they were.
+    """
+
+    graph: Quotient
+    potential: np.ndarray
+    judged: Any
+    placed: bool
+
+
 # A function of Q0 that gives the coarser graph to fill.
 Absorb = Callable[[Quotient], Quotient]
-# A function of a graph and its filled potential that moves the components against each other, and may divide some of them;
-# None leaves them as they are.
-Join = Callable[[Quotient, np.ndarray], tuple[Quotient, np.ndarray] | None]
+# A function of a graph and its filled potential that moves the components against each other, and may divide some of them.
+Join = Callable[[Quotient, np.ndarray], Joined]
 # A function that goes on from the scales that were found, is told whether they had converged, and returns whether they have.
 Refine = Callable[[Scales, bool], bool]
 # A function of Q0, its filled potential and the potential found from the normals that improves on the latter.
@@ -133,11 +153,12 @@ def optimize(
         whole = graph if hooks.absorb is None else hooks.absorb(graph)
         inside = fill(whole, fill_backend, hooks.leave_out, hooks.precise)
         filled = laplacians.working_clock()
-        placed = None if hooks.join is None else hooks.join(whole, inside.potential)
-        whole, start = (whole, inside.potential) if placed is None else placed
+        joined = None if hooks.join is None else hooks.join(whole, inside.potential)
+        whole, start = (whole, inside.potential) if joined is None else (joined.graph, joined.potential)
+        placed = joined is not None and joined.placed
         cut = CutEdges.from_graph(whole, start, scale)
         borders = Borders(cut.pattern, cut.start, cut.number) if whole is graph else None
-        scales = Scales(whole, cut, start, settings, backend, report, xp, known, placed is not None)
+        scales = Scales(whole, cut, start, settings, backend, report, xp, known, placed)
         converged = scales.descend()
         if hooks.refine is not None:
             converged = hooks.refine(scales, converged)
@@ -165,7 +186,8 @@ def optimize(
         device="cpu" if xp is np else "cuda",
         certainty=None if found is None else found.certainty,
         borders=borders if found is None else None,
-        joined=None if placed is None else whole,
+        judged=None if joined is None else joined.judged,
+        joined=placed,
         absolute=known is not None or found is not None,
         settled=() if known is None else known.pairs,
     )

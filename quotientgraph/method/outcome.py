@@ -57,8 +57,10 @@ class Outcome:
         Probability that the depth of each pixel is right, where a depth prior tells; None without a prior.
     borders : Borders or None
         Those of Q0, with what its solver knows of them, for who goes on from here; None if there are none to share.
-    joined : Quotient or None
-        The graph whose components were placed against each other by their most certain borders; None if none were.
+    judged : object or None
+        What was found about the borders of faces, `quotientgraph.beyond.joining.Judgement`; None where there are no faces.
+    joined : bool
+        Whether components were placed against each other by their most certain borders.
     absolute : bool
         Whether anchors or a depth prior fix the absolute depth.
     settled : tuple of (int, int)
@@ -79,7 +81,8 @@ class Outcome:
     device: str = "cpu"
     certainty: np.ndarray | None = None
     borders: Borders | None = None
-    joined: Quotient | None = None
+    judged: Any = None
+    joined: bool = False
     absolute: bool = False
     settled: tuple[tuple[int, int], ...] = ()
     taken: tuple[str, ...] = ()
