@@ -40,22 +40,23 @@ def absorbed(graph: _Q) -> _Q:
     angle = np.degrees(np.arccos(np.clip(cosine, -1, 1)))
     size = np.bincount(graph.labels)
     one, other = size[graph.tail], size[graph.head]
+    smaller, larger, least = np.minimum(one, other), np.maximum(one, other), 0.0 if graph.angle is None else graph.angle
+    # Components only grow, so that an edge too wide for the smaller of the two now will be too wide later.
+    order = np.flatnonzero((angle <= _WIDEST) & (angle <= least + _REACH / smaller))
     # Of equal angles the smaller first, then what is nearer to the middle of the image, whichever way that is turned.
-    order = np.lexsort((_from_middle(graph), np.maximum(one, other), np.minimum(one, other), np.round(angle, 9)))
-    order = order[angle[order] <= _WIDEST]
+    keys = _from_middle(graph, order), larger[order], smaller[order], np.round(angle[order], 9)
+    order = order[np.lexsort(keys)]
     chosen = np.zeros(len(cut), dtype=np.bool_)
-    _absorb(
-        order, graph.tail, graph.head, angle, np.arange(graph.n_components, dtype=np.int32), size,
-        0.0 if graph.angle is None else graph.angle, chosen,
-    )  # fmt: skip
+    parent = np.arange(graph.n_components, dtype=np.int32)
+    _absorb(order, graph.tail, graph.head, angle, parent, size, least, chosen)
     return graph.contract(cut[chosen])
 
 
-def _from_middle(graph: Quotient) -> np.ndarray:
-    """(n_cut,) squared distance of the middles of the cut edges from that of the image."""
+def _from_middle(graph: Quotient, which: np.ndarray) -> np.ndarray:
+    """(n,) squared distance of the middles of cut edges from that of the image."""
     pixels, (height, width) = graph.pixels, graph.pixels.map.shape
     row, column = np.divmod(pixels.map.position, width)
-    tail, head = pixels.tail[graph.cut], pixels.head[graph.cut]
+    tail, head = pixels.tail[graph.cut[which]], pixels.head[graph.cut[which]]
     return (row[tail] + row[head] - height + 1.0) ** 2 + (column[tail] + column[head] - width + 1.0) ** 2
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..geometry.jumps import crease_jump, interval
+from ..geometry.jumps import crease_jumps
 from ..graph.quotient import Quotient
 from .border_pieces import BorderPieces
 
@@ -99,11 +99,10 @@ class PieceFacts:
         line, crossing = _fitted_lines(borders)
         inside = np.flatnonzero((borders.left >= 0) & (borders.right >= 0))
         a, b = borders.left[inside], borders.right[inside]
-        bounds = interval(pixels.map, a, b)
+        jumps = crease_jumps(pixels.map, a, b, 0.0, 0.5, 1.0)
+        least, largest = jumps.min(axis=0), jumps.max(axis=0)
         # The crease crosses each side where the smoothed piece does, between the two extremes that the pixels allow.
-        at_left, at_right = crease_jump(pixels.map, a, b, 0.0), crease_jump(pixels.map, a, b, 1.0)
-        at = crossing[inside]
-        jump = np.clip(at_left + at * (at_right - at_left), bounds[0], bounds[1])
+        jump = np.clip(jumps[0] + crossing[inside] * (jumps[2] - jumps[0]), least, largest)
         piece = borders.piece[inside]
         count = np.maximum(np.bincount(piece, minlength=borders.n_pieces), 1)
 
@@ -127,7 +126,7 @@ class PieceFacts:
         return cls(
             left, right, n, line[:, 5] - line[:, 4] + 1, line[:, 0], line[:, 1], line[:, 2], line[:, 3], line[:, 4],
             line[:, 5], line[:, 6:9], slope * (line[:, 5] - line[:, 4]), scatter, median / np.maximum(focal, 1e-9),
-            mean(bounds[1] - bounds[0]) * focal, lean[0], lean[1], facing[0], facing[1], angle,
+            mean(largest - least) * focal, lean[0], lean[1], facing[0], facing[1], angle,
             np.where(focal > 0, focal, 1.0),
         )  # fmt: skip
 
@@ -158,9 +157,10 @@ def _attitudes(
     sides = [s / np.maximum(np.linalg.norm(s, axis=0), 1e-12) for s in sides]
     # The viewing ray, and the way from left to right across the border at right angles to it.
     if camera.central:
-        rays = [np.ravel(axis)[normal_map.position] for axis in camera.coordinates(normal_map.shape)]
-        ray = np.stack([mean(axis[a] + axis[b]) for axis in rays])
-        across = np.stack([mean(axis[b] - axis[a]) for axis in rays])
+        axes = [np.ravel(axis) for axis in camera.coordinates(normal_map.shape)]
+        at_left, at_right = ([axis[normal_map.position[k]] for axis in axes] for k in (a, b))
+        ray = np.stack([mean(one + other) for one, other in zip(at_left, at_right, strict=True)])
+        across = np.stack([mean(other - one) for one, other in zip(at_left, at_right, strict=True)])
     else:
         ray = np.stack([np.zeros(len(line)), np.zeros(len(line)), np.ones(len(line))])
         across = np.stack([-line[:, 2], line[:, 3], np.zeros(len(line))])
