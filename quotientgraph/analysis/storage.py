@@ -30,10 +30,10 @@ G = TypeVar("G", bound=Quotient)
 _KIND, _VERSION = "quotientgraph decomposition", 1
 # Names that would say something wrong about what is in the file.
 _OTHERS = (
-    ".graphml", ".gml", ".gexf", ".dot", ".csv", ".tsv", ".parquet", ".json", ".yaml", ".pkl", ".pickle", ".npy", ".mat", ".h5",
-    ".hdf5", ".zarr", ".png", ".jpg", ".jpeg", ".tif", ".tiff", ".exr", ".ply", ".obj", ".glb", ".gltf", ".stl", ".html", ".txt",
+    ".graphml", ".gml", ".gexf", ".dot", ".csv", ".tsv", ".parquet", ".json", ".yaml", ".pkl", ".pickle", ".npy", ".mat",
+    ".h5", ".hdf5", ".zarr", ".png", ".jpg", ".jpeg", ".tif", ".tiff", ".exr", ".ply", ".obj", ".glb", ".gltf", ".stl",
+    ".html", ".txt",
 )  # fmt: skip
-)
 
 
 def save_graph(graph: Quotient, path: str | PathLike[str]) -> None:
