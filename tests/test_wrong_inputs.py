@@ -308,6 +308,14 @@ class TestTiles:
         with pytest.raises(ValueError, match=r"n\.zarr: rows .* cannot be read .* copy or write it again"):
             self.integrate(tmp_path, room, normals=str(tmp_path / "n.zarr"))
 
+    def test_a_missing_package_is_named_before_anything_is_written(self, room, tmp_path, monkeypatch):
+        from quotientgraph import scale
+
+        monkeypatch.setitem(sys.modules, "distributed", None)
+        with pytest.raises(ImportError, match=r"quotientgraph\[scale\]"):
+            scale.integrate(room.normals, camera=room.camera, frame="opencv", out=tmp_path / "depth.zarr", workers=2)
+        assert list(tmp_path.iterdir()) == []
+
     def test_a_script_without_a_guard_says_what_to_do(self, tmp_path):
         """Workers import the script that started them, and must not start the work again."""
         pytest.importorskip("distributed")
@@ -320,3 +328,4 @@ class TestTiles:
         )
         done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True)
         assert '`if __name__ == "__main__":`' in done.stderr
+        assert [file.name for file in tmp_path.iterdir()] == ["script.py"]

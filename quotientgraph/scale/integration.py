@@ -23,10 +23,10 @@ from .doubts import doubts
 from .journal import Journal
 from .memory import check_driver, driver_needs, peak_memory, tile_for
 from .outputs import Outputs, as_dask, write_tables
-from .pool import pool_for
+from .pool import check_pool, pool_for
 from .report import Report
 from .run import Run, Watch
-from .sources import Source
+from .sources import Source, zarr
 from .tiling import ALIGNED, MARGIN, Tiling
 from .window import Job
 from .work import Work
@@ -127,6 +127,8 @@ def integrate(
     work = Work(where.depth.with_name(where.depth.name.removesuffix(".zarr") + ".work"), tiling)
     if where.depth.exists() and not (overwrite or (resume and work.folder.exists())):
         raise OutputError(f"{where.depth}: exists; pass overwrite=True (--overwrite), or choose another name")
+    zarr()
+    check_pool(client, workers)
     about = [*corrected, *doubts(source, view, frame)]
     identity = {
         "quotientgraph": __version__,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -107,6 +108,21 @@ class OnDask:
         return max(_IN_FLIGHT * threads, _IN_FLIGHT)
 
 
+def check_pool(client: Any, workers: int | None) -> None:
+    """Raise, before anything is written, what would keep the pool of `pool_for` from working."""
+    started_here = client is None and (workers or _cores()) > 1
+    try:
+        for name in ("dask.array", *(("distributed",) if started_here or client is not None else ())):
+            importlib.import_module(name)
+    except ImportError:
+        raise ImportError(f"Dask is not installed; install it with: {INSTALL}") from None
+    if started_here and getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise RuntimeError(
+            "the program that calls quotientgraph.scale.integrate is being imported by one of its own workers; put the call "
+            'under `if __name__ == "__main__":`, or pass workers=1'
+        )
+
+
 @contextlib.contextmanager
 def pool_for(client: Any, workers: int | None) -> Iterator[Pool]:
     """The pool that a user asks for.
@@ -133,11 +149,6 @@ def pool_for(client: Any, workers: int | None) -> Iterator[Pool]:
         with Client(client) as found:
             yield OnDask(found)
         return
-    if getattr(multiprocessing.current_process(), "_inheriting", False):
-        raise RuntimeError(
-            "the program that calls quotientgraph.scale.integrate is being imported by one of its own workers; put the call "
-            'under `if __name__ == "__main__":`, or pass workers=1'
-        )
     share = {name: str(max(1, _cores() // n)) for name in _THREADS}
     with (
         LocalCluster(
