@@ -193,9 +193,10 @@ class TestJoined:
     def test_shapes_inside_components_are_kept(self, room):
         graph = absorbed(graph_of(room))
         filled = graph.filled()
-        step = joined(graph, filled) - filled
-        first = np.unique(graph.labels, return_index=True)[1]
-        assert np.allclose(step, step[first][graph.labels])
+        divided, moved = joined(graph, filled)
+        step = moved - filled
+        first = np.unique(divided.labels, return_index=True)[1]
+        assert np.allclose(step, step[first][divided.labels])
 
     @pytest.mark.parametrize("name", ["torus", "tube"])
     def test_objects_are_left_to_the_descent(self, name):

@@ -47,18 +47,20 @@ def absorbed(graph: _Q) -> _Q:
     return graph.contract(cut[chosen])
 
 
-def has_faces(graph: Quotient) -> bool:
-    """Whether a notable part of the pixels lies in large flat faces, as in a room; it is next to none on a statue.
+def flat_components(graph: Quotient, least: float, scatter: float) -> np.ndarray:
+    """(n_components,) bool: components of at least so many pixels whose normals are all equal but for noise.
+
+    One minus the length of their mean normal is at most `scatter`, beside what noise makes of it.
 
     Noise scatters the normals of a face, but that shows between neighbours too, and is no reason to doubt it. The smooth
     errors of a network do not show there. They bend faces, and their borders then ask for offsets that drift.
     """
     normals, size = graph.pixels.map.normals, np.bincount(graph.labels)
-    large = size >= max(_FEWEST, _LARGE * len(normals))
-    if size[large].sum() < _NOTABLE * len(normals):
-        return False
+    large = size >= least
+    if not large.any():
+        return large
     total = np.stack([np.bincount(graph.labels, normals[:, axis]) for axis in range(3)])
-    scatter = 1 - np.linalg.norm(total, axis=0) / size
+    scattered = 1 - np.linalg.norm(total, axis=0) / size
     step = max(1, graph.pixels.n_edges // _SAMPLE)
     tail, head = graph.pixels.tail[::step], graph.pixels.head[::step]
     inside = graph.labels[tail] == graph.labels[head]
@@ -66,8 +68,14 @@ def has_faces(graph: Quotient) -> bool:
     label = graph.labels[tail]
     between = 0.25 * np.square(normals[tail] - normals[head]).sum(axis=1)
     noise = np.bincount(label, between, len(size)) / np.maximum(np.bincount(label, minlength=len(size)), 1)
-    flat = large & (scatter < _SCATTER + 1.2 * noise)
-    return bool(size[flat].sum() >= _NOTABLE * len(normals))
+    return large & (scattered < scatter + 1.2 * noise)
+
+
+def has_faces(graph: Quotient) -> bool:
+    """Whether a notable part of the pixels lies in large flat faces, as in a room; it is next to none on a statue."""
+    size = np.bincount(graph.labels)
+    least, notable = max(_FEWEST, _LARGE * len(graph.labels)), _NOTABLE * len(graph.labels)
+    return bool(size[size >= least].sum() >= notable and size[flat_components(graph, least, _SCATTER)].sum() >= notable)
 
 
 @kernel

@@ -22,7 +22,9 @@ from .border_cues import log_odds
 from .border_facts import PieceFacts
 from .border_junctions import log_probabilities, propagated
 from .border_pieces import BorderPieces
+from .hidden_faces import HiddenFaces, hidden_faces
 from .offsets import best_offsets, number_runs, pair_up
+from .ridges import RIDGE, relied_on
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,6 @@ class _Constants:
     most_weight: float = 6.0
     slack: float = 1.5  # how many tolerances an offset may miss a piece that touches
     margin: float = 1e-3  # of the potential: offsets that are this close to the best are no rivals of it
-    ridge: float = 8.0  # degrees by which both sides together lean away from a ridge, or towards a valley
-    least_odds: float = 1.0  # of contact, for pieces that show that a component holds several faces
     least_shown: float = 8.0  # sides of such pieces
     hidden: float = 0.1  # how much a ridge of such a component counts
     most_divided: float = 0.6  # share of the pixels in such components from which on nothing is joined
@@ -76,16 +76,10 @@ class Witnesses:
     divided: float
 
     @classmethod
-    def from_graph(cls, graph: Quotient, potential: np.ndarray) -> Witnesses:
-        """Question the borders of a graph whose components are filled, with a potential (n_pixels,)."""
-        borders = BorderPieces.from_graph(graph)
-        facts = PieceFacts.measure(graph, potential, borders)
-        contact, front = propagated(borders, facts, *log_odds(graph, facts))
-        size = np.append(np.bincount(graph.labels), 0)
-        focal = np.broadcast_to(graph.pixels.map.focal, graph.pixels.n_pixels)
-        focal = np.maximum(focal[np.maximum(borders.left[borders.start[:-1]], 0)], 1e-9)
-        wide = np.maximum(facts.width, 0.2)
-        tolerance = (np.clip(0.5 * facts.width / np.sqrt(facts.n), 0.1, 0.5 * wide) + 0.1) / focal
+    def from_judgement(cls, judged: Judgement) -> Witnesses:
+        """What the borders of a graph say after they were judged."""
+        facts, contact, front, tolerance = judged.facts, judged.contact, judged.front, judged.tolerance
+        size = np.append(np.bincount(judged.graph.labels), 0)
         hidden, several = _hidden_ridges(facts, contact, tolerance, size)
         weight = np.where(hidden, _CHOSEN.hidden, 1.0) * _weights(facts, tolerance)
         contact, front = (np.clip(odds, -_CHOSEN.most_odds, _CHOSEN.most_odds) for odds in (contact, front))
@@ -94,6 +88,43 @@ class Witnesses:
         slack, states = _CHOSEN.slack * tolerance[kept], log_probabilities(contact, front)[kept].T
         divided = float(size[several].sum() / size.sum())
         return cls(left, right, facts.offset[kept], slack, weight[kept], states[0], states[1], states[2], divided)
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """The borders of a graph whose components are filled, and what is made of them, piece by piece.
+
+    Attributes
+    ----------
+    graph : Quotient
+    borders, facts : BorderPieces, PieceFacts
+    contact, front : (n_pieces,) float64
+        Log-odds that the two sides touch, and that the left one is in front if they do not.
+    tolerance : (n_pieces,) float64
+        By how much a contact may miss the offset of its piece.
+    """
+
+    graph: Quotient
+    borders: BorderPieces
+    facts: PieceFacts
+    contact: np.ndarray
+    front: np.ndarray
+    tolerance: np.ndarray
+
+    @classmethod
+    def of(cls, graph: Quotient, potential: np.ndarray, faces: HiddenFaces | None = None) -> Judgement:
+        """Judge the borders at a potential (n_pixels,), with what is known of the edges of hidden faces."""
+        borders = BorderPieces.from_graph(graph)
+        facts = PieceFacts.measure(graph, potential, borders)
+        contact, front = log_odds(graph, facts)
+        if faces is not None:
+            faces.tell(borders, contact, front)
+        contact, front = propagated(borders, facts, contact, front)
+        focal = np.broadcast_to(graph.pixels.map.focal, graph.pixels.n_pixels)
+        focal = np.maximum(focal[np.maximum(borders.left[borders.start[:-1]], 0)], 1e-9)
+        wide = np.maximum(facts.width, 0.2)
+        tolerance = (np.clip(0.5 * facts.width / np.sqrt(facts.n), 0.1, 0.5 * wide) + 0.1) / focal
+        return cls(graph, borders, facts, contact, front, tolerance)
 
 
 def join(n: int, witnesses: Witnesses, size: np.ndarray) -> np.ndarray:
@@ -138,7 +169,7 @@ def join(n: int, witnesses: Witnesses, size: np.ndarray) -> np.ndarray:
     return shift
 
 
-def joined(graph: Quotient, potential: np.ndarray) -> np.ndarray | None:
+def joined(graph: Quotient, potential: np.ndarray) -> tuple[Quotient, np.ndarray] | None:
     """Move the components of a graph to where their borders place them against each other.
 
     Parameters
@@ -149,13 +180,18 @@ def joined(graph: Quotient, potential: np.ndarray) -> np.ndarray | None:
 
     Returns
     -------
-    (n_pixels,) float64, or None
-        None where borders cannot tell.
+    Quotient, (n_pixels,) float64, or None
+        The graph, with hidden faces as components of their own, and its potential. None where borders cannot tell.
     """
-    witnesses = Witnesses.from_graph(graph, potential)
+    judged = Judgement.of(graph, potential)
+    faces = hidden_faces(graph, judged.borders, judged.facts, judged.contact, judged.front, judged.tolerance)
+    if faces is not None:
+        graph = faces.divide(graph)
+        judged = Judgement.of(graph, potential, faces)
+    witnesses = Witnesses.from_judgement(judged)
     if not len(witnesses.left) or witnesses.divided > _CHOSEN.most_divided:
         return None
-    return potential + join(graph.n_components, witnesses, np.bincount(graph.labels))[graph.labels]
+    return graph, potential + join(graph.n_components, witnesses, np.bincount(graph.labels))[graph.labels]
 
 
 def _take_over(
@@ -190,8 +226,8 @@ def _hidden_ridges(
     the valley. The ridge is then the edge of another face that is parallel to it, as the top of a box is to the floor.
     """
     lean = facts.lean_left + facts.lean_right
-    sure = facts.valid & (contact > _CHOSEN.least_odds) & (facts.n >= 4) & (facts.angle > 15)
-    ridge, valley = np.flatnonzero(sure & (lean < -_CHOSEN.ridge)), np.flatnonzero(sure & (lean > _CHOSEN.ridge))
+    sure = relied_on(facts, contact)
+    ridge, valley = np.flatnonzero(sure & (lean < -RIDGE)), np.flatnonzero(sure & (lean > RIDGE))
     pair, offset = facts.pair, facts.pair_offset
     valley = valley[np.argsort(pair[valley], kind="stable")]
     first = np.searchsorted(pair[valley], pair[ridge])
@@ -202,4 +238,4 @@ def _hidden_ridges(
     larger = np.where(size[facts.left] >= size[facts.right], facts.left, facts.right)
     shown = np.bincount(larger[one[apart]], np.minimum(facts.n[one], facts.n[other])[apart], len(size))
     several = shown >= _CHOSEN.least_shown
-    return facts.valid & (lean < -_CHOSEN.ridge) & several[larger], several
+    return facts.valid & (lean < -RIDGE) & several[larger], several

@@ -46,8 +46,9 @@ class Placement:
 
 # A function of Q0 that gives the coarser graph to fill.
 Absorb = Callable[[Quotient], Quotient]
-# A function of a graph and its filled potential that moves the components against each other; None leaves them as they are.
-Join = Callable[[Quotient, np.ndarray], np.ndarray | None]
+# A function of a graph and its filled potential that moves the components against each other, and may divide some of them;
+# None leaves them as they are.
+Join = Callable[[Quotient, np.ndarray], tuple[Quotient, np.ndarray] | None]
 # A function that goes on from the scales that were found, is told whether they had converged, and returns whether they have.
 Refine = Callable[[Scales, bool], bool]
 # A function of Q0, its filled potential and the potential found from the normals that improves on the latter.
@@ -123,7 +124,7 @@ def optimize(
         inside = fill(whole, fill_backend, hooks.leave_out)
         filled = laplacians.working_clock()
         placed = None if hooks.join is None else hooks.join(whole, inside.potential)
-        start = inside.potential if placed is None else placed
+        whole, start = (whole, inside.potential) if placed is None else placed
         cut = CutEdges.from_graph(whole, start, scale)
         borders = Borders(cut.pattern, cut.start, cut.number) if whole is graph else None
         scales = Scales(whole, cut, start, settings, backend, report, xp, known, placed is not None)
@@ -140,7 +141,7 @@ def optimize(
         potential = centred_pieces(potential, graph)
     else:
         potential = known.settle(potential, graph.pixels.pieces)
-    levels = scales.levels if whole is graph else [graph, *scales.levels]
+    levels = scales.levels if whole is graph else [*whole.levels[-2:-1], *scales.levels]
     levels = levels if found is None else found.levels
     return Outcome(
         graph=levels[-1],

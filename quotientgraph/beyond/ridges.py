@@ -1,0 +1,128 @@
+"""Ridges: the convex creases of a flat component, put together to chains.
+
+A ridge is the edge at which a face ends and the next one falls away behind it, as the top of a box ends at its front. Where
+the outline of a component shows several ridges in a row, they are part of the outline of one face.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from .border_facts import PieceFacts
+from .border_pieces import BorderPieces
+
+RIDGE = 8.0  # degrees by which both sides together lean away from a ridge, or towards a valley
+LEAST_ODDS = 1.0  # of contact, for a ridge or a valley that is relied on
+LEAST_SIDES, LEAST_ANGLE = 4, 15.0  # of it, and degrees between its two normals
+_SHORT = 6  # sides: shorter ridges have no direction, as where a corner is rounded by pixels
+_NEAR = 6.0  # pixels between the ends of two ridges that meet
+_CORNER = 8.0  # pixels from there at which their lines may cross
+_BESIDE, _ALIGNED = 2.0, 0.99  # pixels, and cosine: two ridges of one line, of which something hides the part between
+_TOO_FAR = 1e9
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeChain:
+    """Ridges of one component in a row, walked with the component on the left.
+
+    Attributes
+    ----------
+    component : int
+    pieces : (n,) int64
+        Pieces of borders.
+    vertices : (n + 1, 2) float64
+        Rows and columns of the corners between them; pixel centres are at integers.
+    closed : bool
+        Whether the last one meets the first one.
+    """
+
+    component: int
+    pieces: np.ndarray
+    vertices: np.ndarray
+    closed: bool
+
+
+def relied_on(facts: PieceFacts, contact: np.ndarray) -> np.ndarray:
+    """(n_pieces,) bool: creases that are long, sharp and likely enough to conclude something from their kind."""
+    plain = (facts.n >= LEAST_SIDES) & (facts.angle > LEAST_ANGLE)
+    return facts.valid & (contact > LEAST_ODDS) & plain
+
+
+def ridge_chains(
+    borders: BorderPieces, facts: PieceFacts, contact: np.ndarray, wanted: np.ndarray
+) -> Iterator[RidgeChain]:
+    """The chains of ridges of the wanted components (n_components,) bool, one component after the other."""
+    chosen = relied_on(facts, contact) & (facts.lean_left + facts.lean_right < -RIDGE) & (facts.n >= _SHORT)
+    ridge = np.flatnonzero(chosen)
+    first, last = borders.start[ridge], borders.start[ridge + 1] - 1
+    step = np.stack([borders.down, borders.along], axis=1)
+    middle = np.stack([borders.row, borders.column], axis=1)
+    begin, end = middle[first] - 0.5 * step[first], middle[last] + 0.5 * step[last]
+    component = np.concatenate([facts.left[ridge], facts.right[ridge]])
+    piece = np.concatenate([ridge, ridge])
+    begin, end = np.concatenate([begin, end]), np.concatenate([end, begin])
+    kept = np.flatnonzero(wanted[component])
+    order = kept[np.argsort(component[kept], kind="stable")]
+    for own in np.split(order, np.flatnonzero(np.diff(component[order])) + 1) if len(order) else ():
+        for run, closed in _runs(begin[own], end[own]):
+            k = own[run]
+            between = _corners(facts, piece[k], end[k], np.roll(begin[k], -1, axis=0))
+            first, last = (between[-1:], between[-1:]) if closed else (begin[k[:1]], end[k[-1:]])
+            vertices = np.concatenate([first, between[:-1], last])
+            yield RidgeChain(int(component[k[0]]), piece[k], vertices, closed)
+
+
+def _runs(begin: np.ndarray, end: np.ndarray) -> Iterator[tuple[np.ndarray, bool]]:
+    """Ridges in the order in which they follow each other, and whether they close."""
+    n = len(begin)
+    after, before = np.full(n, -1), np.full(n, -1)
+    cost = _costs(begin, end)
+    for link in np.argsort(cost, axis=None, kind="stable"):
+        one, other = divmod(int(link), n)
+        if cost[one, other] >= _TOO_FAR:
+            break
+        if after[one] < 0 and before[other] < 0:
+            after[one], before[other] = other, one
+    seen = np.zeros(n, dtype=np.bool_)
+    for closed in (False, True):
+        for first in range(n):
+            if seen[first] or (before[first] >= 0 and not closed):
+                continue
+            run, k = [], first
+            while k >= 0 and not seen[k]:
+                seen[k] = True
+                run.append(k)
+                k = after[k]
+            yield np.array(run), closed
+
+
+def _costs(begin: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """(n, n) how doubtful it is that ridge j follows ridge i: their distance if they meet, more if a gap lies between."""
+    gap = begin[None] - end[:, None]
+    distance = np.hypot(gap[..., 0], gap[..., 1])
+    length = np.hypot(*(end - begin).T)
+    heading = (end - begin) / np.maximum(length, 1e-9)[:, None]
+    beside = [np.abs(gap[..., 0] * h[..., 1] - gap[..., 1] * h[..., 0]) for h in (heading[:, None], heading[None])]
+    ahead = (gap * heading[:, None]).sum(axis=-1) > 0
+    line = ahead & (np.maximum(*beside) < _BESIDE) & (heading @ heading.T > _ALIGNED)
+    line &= distance < np.maximum(length[:, None], length[None])
+    cost = np.where(distance <= _NEAR, distance, np.where(line, _NEAR + distance, _TOO_FAR))
+    np.fill_diagonal(cost, _TOO_FAR)
+    return cost
+
+
+def _corners(facts: PieceFacts, piece: np.ndarray, end: np.ndarray, begin: np.ndarray) -> np.ndarray:
+    """(n, 2) where each piece of a run meets the next one: where their lines cross, if that is near their ends."""
+    place = np.stack([facts.row[piece], facts.column[piece]], axis=1)
+    heading = np.stack([facts.down[piece], facts.along[piece]], axis=1)
+    other, turned = np.roll(place, -1, axis=0), np.roll(heading, -1, axis=0)
+    middle = 0.5 * (begin + end)
+    cross = heading[:, 0] * turned[:, 1] - heading[:, 1] * turned[:, 0]
+    away = other - place
+    along = (away[:, 0] * turned[:, 1] - away[:, 1] * turned[:, 0]) / np.where(np.abs(cross) > 0.1, cross, np.inf)
+    crossing = place + along[:, None] * heading
+    near = (np.abs(cross) > 0.1) & (np.hypot(*(crossing - middle).T) < _CORNER)
+    return np.where(near[:, None], crossing, middle)
