@@ -12,7 +12,7 @@ from .tiling import Tiling
 _BASE, _PER_PIXEL = 450_000_000, 260
 # What the driver takes at the start, for each pixel along a seam, for each node of the coarse grid, and for each component
 # with its borders; measured, see docs/scale.md.
-_DRIVER, _SEAM_PIXEL, _NODE, _COMPONENT = 350_000_000, 210, 400, 1400
+_DRIVER, _SEAM_PIXEL, _NODE, _COMPONENT = 350_000_000, 280, 1300, 1400
 _UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 
