@@ -475,6 +475,7 @@ def test_killed_workers_lose_nothing(small, undisturbed, tmp_path):
     assert stored(tmp_path) == undisturbed
 
 
+@pytest.mark.slow
 def test_killed_drivers_lose_nothing(small, undisturbed, tmp_path):
     """A driver that ends at once, without a chance to tidy up, leaves a folder from which the next one goes on."""
     np.savez(tmp_path / "map.npz", normals=small[0], mask=small[1])
