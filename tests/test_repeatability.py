@@ -154,8 +154,11 @@ def test_a_flipped_map_gives_the_flipped_surface(name, camera, joining):
 
 @pytest.mark.parametrize("kind", scenes.KINDS)
 def test_all_symmetries_of_random_scenes(kind):
-    """Rooms, streets, heaps and shelves, whose components are joined by their borders."""
-    check_flips(scenes.random(kind, 0, shape=(90, 120)), SYMMETRIES)
+    """Rooms, streets, heaps and shelves, whose components are joined by their borders.
+
+    After so many iterations: rounding may end the reweighting an iteration sooner or later, which moves some depths by 1e-4.
+    """
+    check_flips(scenes.random(kind, 0, shape=(90, 120)), SYMMETRIES, max_iterations=5)
 
 
 @pytest.mark.parametrize("how", SYMMETRIES)

@@ -21,12 +21,12 @@ from .joining import Judgement, Witnesses
 class _Right:
     """Log-odds that a pixel is right within 2 % per unit of each cue, fitted by `quotientgraph.bench.certainty_fit`."""
 
-    held: float = 1.7469
-    standing: float = 0.3745
-    contradicted: float = -1.0433
-    contradicted_near: float = -0.6746
-    size: float = 0.2030
-    always: float = -0.5319
+    held: float = 1.7670
+    standing: float = 0.4054
+    contradicted: float = -2.4341
+    contradicted_near: float = -0.4909
+    size: float = 0.1506
+    always: float = -0.7169
 
 
 @dataclass(frozen=True)

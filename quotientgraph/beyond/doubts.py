@@ -87,5 +87,6 @@ def doubt(graph: Quotient, potential: np.ndarray, sure: np.ndarray, low: float) 
         told.append(f"{part_of(graph.pixels.map, inside)} {resting_on(*resting(graph, potential, inside))}")
     return (
         f"the depth of {percentage(share)} of the pixels relative to the rest is a guess: {'; '.join(told)}. "
-        "See `confidence` and `alternatives`; a contact, anchors or a depth prior decide"
+        "These borders are few, or others that look like contacts are torn. See `confidence` and `alternatives`; a contact, "
+        "anchors or a depth prior decide"
     )
