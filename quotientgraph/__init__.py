@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 __all__ = [
+    "Alternative",
     "Camera",
     "Orthographic",
     "Pinhole",
@@ -38,9 +39,10 @@ if TYPE_CHECKING:
     from .height import height_map
     from .integration import integrate
     from .quotient_graph import QuotientGraph
-    from .result import Reconstruction, Step
+    from .result import Alternative, Reconstruction, Step
 else:
     _HOME = {
+        "Alternative": "quotientgraph.result",
         "Camera": "quotientgraph.geometry.camera",
         "Orthographic": "quotientgraph.geometry.camera",
         "Pinhole": "quotientgraph.geometry.camera",

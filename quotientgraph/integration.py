@@ -11,6 +11,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from . import baselines
+from .beyond.settling import Contact
 from .geometry.camera import Camera
 from .graph.lines import Lines
 from .method.outcome import Outcome, Progress
@@ -74,15 +75,16 @@ def integrate(
     creases: str | None = None,
     joining: str | None = None,
     preset: str | None = None,
-    prior: ArrayLike | None = None,
+    prior: ArrayLike | str | PathLike[str] | None = None,
     prior_weight: float | None = None,
     prior_kind: str | None = None,
-    prior_confidence: ArrayLike | None = None,
-    anchors: Sequence[tuple[float, float, float]] | None = None,
+    prior_confidence: ArrayLike | str | PathLike[str] | None = None,
+    anchors: Sequence[tuple[float, float, float]] | ArrayLike | None = None,
+    contacts: Sequence[Contact] | None = None,
     rtol: float | None = None,
     check: bool = True,
-    labels: ArrayLike | None = None,
-    image: ArrayLike | None = None,
+    labels: ArrayLike | str | PathLike[str] | None = None,
+    image: ArrayLike | str | PathLike[str] | None = None,
     forbidden: Lines | None = None,
     wrap: str = "auto",
     slope: str = "remove",
@@ -99,7 +101,7 @@ def integrate(
         "components", or a peer: "pixels", "logdepth", "logdepth-d", "bini", "poisson", "fft".
     solver, reweighting, lower, upper, thresholds, max_iterations, energy_tol, merge_every, device, progress, fill_solver, \
 filling, creases, joining, preset, prior, prior_weight, prior_kind, \
-prior_confidence, anchors
+prior_confidence, anchors, contacts
         As in `QuotientGraph.optimize`. What is not given is the method's own default. A peer takes some of them, see
         `quotientgraph.baselines`, and refuses the others.
     rtol : float, optional
@@ -140,6 +142,7 @@ prior_confidence, anchors
         "prior_kind": prior_kind,
         "prior_confidence": prior_confidence,
         "anchors": anchors,
+        "contacts": contacts,
         "rtol": rtol,
     }
     given = {name: value for name, value in keywords.items() if value is not None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -12,7 +13,11 @@ import numpy as np
 from . import io, report
 from .analysis.hierarchy import Hierarchy
 from .analysis.resistance import resistances
+from .beyond.alternatives import Alternative, alternatives
 from .beyond.confidence import confidence
+from .beyond.doubts import judged
+from .beyond.settling import Contact, settled, taken
+from .beyond.standing import Standing
 from .geometry.mesh import Mesh, triangulate
 from .geometry.reduction import check_limits, reduce_mesh
 from .method.outcome import Outcome, Step
@@ -21,7 +26,7 @@ from .method.weights import TEAR
 if TYPE_CHECKING:
     from .quotient_graph import QuotientGraph
 
-__all__ = ["Reconstruction", "Step"]
+__all__ = ["Alternative", "Reconstruction", "Step"]
 
 
 class Reconstruction(Outcome):
@@ -44,6 +49,8 @@ class Reconstruction(Outcome):
         What to know about the result: pixels left out, separate pieces, non-convergence.
     device : str
         "cpu" or "cuda": where the scales were optimised.
+    taken : tuple of str
+        What was settled or taken after the integration, in words.
     """
 
     graph: QuotientGraph
@@ -52,7 +59,7 @@ class Reconstruction(Outcome):
     @classmethod
     def from_outcome(cls, outcome: Outcome) -> Self:
         """The same with what users do to it."""
-        return cls(**vars(outcome))
+        return cls(**{one.name: getattr(outcome, one.name) for one in fields(Outcome)})
 
     @cached_property
     def depth(self) -> np.ndarray:
@@ -120,16 +127,18 @@ class Reconstruction(Outcome):
 
     @cached_property
     def confidence(self) -> np.ndarray:
-        """(H, W) float64 in [0, 1]: how firmly the component of each pixel is held in its place; NaN outside.
+        """(H, W) float64 in [0, 1]: how sure the depth of each pixel is, relative to the rest; NaN outside.
 
-        ½ means that it hangs on the rest by as much as ten edges that fit; below, its depth is a guess. Computed on
-        request, from the components of Q0; see `quotientgraph.beyond.confidence`. With a depth prior it is the
-        probability that the depth is right within 2 % (orthographic: of the range of the prior).
+        In scenes with flat faces, and with a depth prior, it is the probability that the depth is right within 2 %
+        (orthographic: of its range), calibrated on random scenes; see `quotientgraph.beyond.certainty`. Elsewhere, as on
+        curved objects and with ``preset="paper"``, it tells how firmly the component of the pixel is held in its place: ½
+        means by as much as ten edges that fit; see `quotientgraph.beyond.confidence`.
         """
         if self.certainty is not None:
             return self.graph.pixels.map.image(self.certainty)
         first = self.levels[0]
-        return first.pixels.map.image(confidence(first, self.potential)[first.labels])
+        held = confidence(first, self.potential, settled=self.settled)
+        return first.pixels.map.image(held[first.labels])
 
     @cached_property
     def uncertainty(self) -> np.ndarray:
@@ -140,6 +149,54 @@ class Reconstruction(Outcome):
         """
         first = self.levels[0]
         return first.pixels.map.image(resistances(first, self.potential).uncertainty[first.labels])
+
+    @cached_property
+    def _standing(self) -> Standing:
+        return Standing.from_outcome(self)
+
+    @cached_property
+    def alternatives(self) -> tuple[Alternative, ...]:
+        """Parts that could sit elsewhere, the most plausible first; computed on request.
+
+        Each has the pixels that would move, by how much, how much worse it explains the borders, and a sentence. `take`
+        moves it. What anchors, contacts or a depth prior have settled is not listed.
+        """
+        return alternatives(self._standing)
+
+    def take(self, alternative: Alternative) -> Self:
+        """The reconstruction with one of its `alternatives` in place, which is settled from then on.
+
+        The `alternatives` of what is returned are those that are left, and `taken` tells what was taken.
+        """
+        if not any(alternative is one for one in self.alternatives):
+            raise ValueError("alternative: it is not one of this reconstruction; take one of its own `alternatives`")
+        return self._judged(taken(self, self._standing, alternative))
+
+    def settle(
+        self,
+        contacts: Sequence[Contact] | None = None,
+        anchors: Sequence[tuple[float, float, float]] | None = None,
+    ) -> Self:
+        """The reconstruction with what is known of some pixels: that surfaces touch there, or how deep they are.
+
+        Parameters
+        ----------
+        contacts : sequence of ((u, v), (u, v)), optional
+            Pairs of neighbouring pixels, column and row, on two sides of a border where the two surfaces touch.
+        anchors : sequence of (u, v, depth), optional
+            Known depths: column, row, depth. They fix the absolute scale, and two or more move parts against each other.
+
+        Returns
+        -------
+        Reconstruction
+            What hangs on these pixels more than on the rest has moved with them. What is settled stays so in further
+            calls of `settle` and `take`.
+        """
+        return self._judged(settled(self, self._standing, contacts, anchors))
+
+    def _judged(self, outcome: Outcome) -> Self:
+        """What was made of this reconstruction, with its confidence if this one has one."""
+        return self.from_outcome(outcome if self.certainty is None else judged(outcome))
 
     @cached_property
     def hierarchy(self) -> Hierarchy[QuotientGraph]:

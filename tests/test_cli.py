@@ -121,6 +121,12 @@ def test_no_command_prints_help(capsys):
         (["integrate", "x.png", "--preset", "magic"], "--preset: 'magic' is not known; use one of best, paper"),
         (["integrate", "x.png", "--anchor", "1,2"], "is not U,V,DEPTH"),
         (["integrate", "x.png", "--anchor", "1,2,inf"], "is not U,V,DEPTH"),
+        (["integrate", "x.png", "--contact", "1,2,3"], "is not U,V,U,V"),
+        (["integrate", "x.png", "--take", "0"], "--take: 0 must be at least 1"),
+        (
+            ["integrate", "x.png", "--method", "bini", "--contact", "1,2,2,2"],
+            "--contact: --method bini does not take it",
+        ),
         (["integrate", "x.png", "--prior-weight", "2"], "no --depth-prior"),
         (["demo", "--scene", "moon"], "'moon' is not a scene; use one of boxes"),
         (["solvers", "--solver", "magic", "--bench", "x.npz"], "'magic' cannot be used here; use one of auto"),

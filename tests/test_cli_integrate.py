@@ -1,5 +1,6 @@
 """`quotientgraph integrate`: inputs, outputs, configuration, batches, and that nothing half-written stays behind."""
 
+import csv
 import json
 import os
 import re
@@ -379,7 +380,7 @@ def test_a_switch_with_an_optional_value_in_a_configuration(work, capsys):
     ("text", "says"),
     [
         ("anlge = 2", "unknown key 'anlge'; did you mean 'angle'?"),
-        ("zzz = 2", "unknown key 'zzz'; known are anchor, angle"),
+        ("zzz = 2", "unknown key 'zzz'; known are alternatives, anchor, angle"),
         ("angle = [", "not a TOML file"),
         ("angle = 'wide'", "s.toml: argument --angle: 'wide' is not a number"),
         ("labels = 3", "labels is true or false, not 3"),
@@ -857,3 +858,29 @@ def test_priors_and_anchors(work, ball):
     sensed = np.load("sensed/depth.npy")
     assert np.nanmedian(sensed / ball.depth) == pytest.approx(1000, rel=1e-3)
     assert relative_error(sensed, ball.depth) < 2e-3
+
+
+def test_alternatives_are_listed_and_taken(work, capsys):
+    """A table and an image of numbers say what could sit elsewhere; --take moves one of them, --contact makes it touch."""
+    scene = scenes.random("curved", 0)
+    np.save("scene.npy", scene.normals)
+    np.savetxt("K2.txt", scene.camera.matrix)
+    common = ["integrate", "scene.npy", "--camera", "K2.txt", "--frame", "opencv", "--mesh", "none"]
+    run(*common, "--alternatives", "-o", "out")
+    said = capsys.readouterr().out
+    rows = list(csv.DictReader(Path("out/alternatives.csv").read_text(encoding="utf-8").splitlines()))
+    assert [row["number"] for row in rows] == [str(k + 1) for k in range(len(rows))]
+    assert all(row["text"] in said for row in rows)
+    numbers = qio.read_arrays("out/alternatives.png")
+    image = next(iter(numbers.values())).squeeze()
+    assert (image == 1).sum() == int(rows[0]["pixels"])
+    run(*common, "--take", 1, "--json", "-o", "taken")
+    record = json.loads(capsys.readouterr().out)["results"][0]
+    assert record["taken"] == [rows[0]["text"]]
+    before, after = np.load("out/depth.npy"), np.load("taken/depth.npy")
+    ratio = np.log(after / before)
+    moved = np.median(ratio[image == 1]) - np.median(ratio[(image != 1) & np.isfinite(ratio)])
+    assert moved == pytest.approx(float(rows[0]["offset"]), abs=0.01)
+    run(*common, "--contact", rows[0]["contact"], "-q", "-o", "touching")
+    np.testing.assert_allclose(np.load("touching/depth.npy"), after, rtol=0.01)
+    failure(capsys, *common, "--take", 99, "-o", "none")

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 from quotientgraph import Pinhole, QuotientGraph, integrate, scenes
+from quotientgraph.bench.certainty_fit import area
+from quotientgraph.beyond.certainty import certainty, certainty_cues
 from quotientgraph.beyond.confidence import confidence
-from quotientgraph.beyond.contacts import gaps, support
+from quotientgraph.beyond.contacts import gaps, resting, support
 from quotientgraph.beyond.doubts import doubt
+from quotientgraph.metrics import aligned
 
 FLIGHT = {"perspective": ("stairs", {"view": "front"}), "orthographic": ("stairs", {"view": "side"})}
 
@@ -64,17 +67,30 @@ def test_support_falls_with_the_gap():
     np.testing.assert_allclose(s, [1, 0.5, 0], atol=1e-4)
 
 
-def test_what_hangs_on_nothing_is_said(true_stairs):
-    """A third of the pixels without a border that fits gives a sentence with their share and place; none gives None."""
-    graph, _ = true_stairs
-    assert doubt(graph, np.ones(graph.n_components)) is None
+def test_what_hangs_on_too_little_is_said(true_stairs):
+    """A component without confidence gives a sentence with its share, its place and what it hangs on; none gives None."""
+    graph, potential = true_stairs
+    assert doubt(graph, potential, np.ones(len(potential)), 0.5) is None
     size = np.bincount(graph.labels)
-    sure = np.ones(graph.n_components)
-    sure[size.argmax()] = 0.0
-    text = doubt(graph, sure)
-    v, u = np.nonzero(graph.label_image() == size.argmax())
-    assert f"{size.max() / size.sum():.0%} of the pixels" in text
-    assert f"column {int(np.median(u))}, row {int(np.median(v))}" in text
+    largest = graph.labels == size.argmax()
+    text = doubt(graph, potential, np.where(largest, 0.0, 1.0), 0.5)
+    n_borders, length = resting(graph, potential, largest)
+    assert n_borders >= 1
+    assert f"{100 * size.max() / size.sum():.0f} % of the pixels" in text
+    assert f"border{'s' if n_borders > 1 else ''} of {length} px" in text
+
+
+def test_a_part_rests_on_the_borders_that_touch(true_stairs):
+    """At the truth a component rests on most of its outline; moved off by itself, on hardly anything."""
+    graph, potential = true_stairs
+    inside = graph.labels == np.bincount(graph.labels).argmax()
+    labels = graph.label_image()
+    image = labels == labels.ravel()[graph.pixels.map.position[inside][0]]
+    outline = np.count_nonzero(image[1:] != image[:-1]) + np.count_nonzero(image[:, 1:] != image[:, :-1])
+    _, length = resting(graph, potential, inside)
+    _, off = resting(graph, potential + np.where(inside, 0.5 * np.ptp(potential), 0), inside)
+    assert 0.4 * outline < length <= outline
+    assert off < 0.1 * length
 
 
 def test_a_disc_in_front_of_a_wall_is_doubted():
@@ -86,9 +102,56 @@ def test_a_disc_in_front_of_a_wall_is_doubted():
     view = {"camera": Pinhole.from_fov(50, disc.shape), "frame": "opencv", "check": False}
     result = integrate(normals, joining="none", **view)
     (text,) = [text for text in result.warnings if "is a guess" in text]
-    assert "column" in text
+    assert "the part in the middle, 24 % of the pixels, hangs on" in text
     assert np.median(result.confidence[disc]) < 0.05
     assert not any("is a guess" in text for text in integrate(normals, preset="paper", **view).warnings)
+    settled = result.settle(contacts=[((60, 18), (60, 19))])
+    assert np.median(settled.confidence[disc]) > 0.5
+    assert not any("is a guess" in text for text in settled.warnings)
+
+
+@pytest.fixture(scope="module")
+def heap():
+    scene = scenes.random("heap", 1)
+    return integrate(scene.normals, scene.mask, scene.camera, "opencv", check=False), scene
+
+
+class TestCertainty:
+    def test_it_is_a_probability_of_each_pixel(self, heap):
+        result, scene = heap
+        sure = result.confidence[scene.mask]
+        assert ((sure >= 0) & (sure <= 1)).all()
+
+    def test_it_tells_wrong_pixels_from_right_ones(self, heap):
+        result, scene = heap
+        wrong = np.abs(aligned(result.depth, scene.depth) / scene.depth - 1) > 0.02
+        sure, off = result.confidence[scene.mask], wrong[scene.mask]
+        assert area(sure, off) > 0.8
+
+    def test_what_is_moved_off_its_place_is_less_sure(self, heap):
+        """The largest face but one, moved off by a fifth of its depth, tears borders that look like contacts."""
+        result, _ = heap
+        judged = result.judged.at(result.potential)
+        graph = judged.graph
+        face = graph.labels == np.argsort(np.bincount(graph.labels))[-2]
+        held = np.full(len(face), 0.5)
+        before = certainty(judged, held)
+        after = certainty(judged.at(result.potential + 0.2 * face), held)
+        assert after[face].mean() < before[face].mean() - 0.1
+
+    def test_pixels_beside_a_contradiction_are_the_least_sure(self, heap):
+        result, _ = heap
+        near = certainty_cues(result.judged.at(result.potential), np.ones(len(result.potential)))["contradicted_near"]
+        assert near.max() > 0.1
+        assert (near >= 0).all()
+
+
+def test_the_area_under_the_curve():
+    """One if all wrong pixels have less confidence than all right ones, one half if all are alike."""
+    off = np.array([True, True, False, False, False])
+    assert area(np.array([0.1, 0.2, 0.3, 0.4, 0.5]), off) == 1
+    assert area(np.ones(5), off) == 0.5
+    assert area(np.array([0.1, 0.9, 0.3, 0.4, 0.5]), off) == pytest.approx(0.5)
 
 
 def test_filling_by_contraction_keeps_a_jump():

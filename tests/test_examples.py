@@ -40,6 +40,10 @@ CLAIMS = {
         names["same"] and 3 * names["absorbed"].n_components < names["graph"].n_components
     ),
     "13_merge_tree": lambda names: names["exact"] and names["ten"].n_components == 10,
+    "14_what_could_sit_elsewhere": lambda names: (
+        names["error"](names["taken"]) < 0.7 * names["error"](names["result"])
+        and abs(names["error"](names["touching"]) - names["error"](names["taken"])) < 0.5
+    ),
 }
 # Libraries of the extras; an example that needs one is skipped where it is missing.
 OPTIONAL = {"pandas", "pyarrow", "higra", "skimage", "napari"}

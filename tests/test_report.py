@@ -430,10 +430,10 @@ def test_regions_and_alternatives_are_listed():
     assert [int(region.mask.sum()) for region in doubtful_regions(result)] == [1600, 400]
     mask = np.zeros((120, 150), dtype=bool)
     mask[:5] = True
-    result.alternatives = [SimpleNamespace(mask=mask, text="the wall <further> away")]
+    result.alternatives = [SimpleNamespace(mask=mask, text="the wall <further> away", probability=0.42)]
     text = report_html(result, title="t")
     listed = re.findall(r'data-region="\d+"[^>]*>([^<]*)<', text)
-    assert listed[0].startswith("the wall &lt;further&gt; away (4.2 % of")
+    assert listed[0].startswith("the wall &lt;further&gt; away (better: 42 %)")
     assert [words[:5] for words in listed[1:]] == ["8.9 %", "2.2 %"]
     assert "No region of low confidence" in report_html(ball(), title="t")
 

@@ -37,6 +37,11 @@ class Anchors:
         """Check and convert what a user passes, which is (column, row, depth) of each; None if there are none."""
         return cls(*_checked(graph, anchors)) if anchors else None
 
+    @property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of pixels whose depth relative to each other is known: each anchor and the first one."""
+        return tuple((int(pixel), int(self.pixel[0])) for pixel in self.pixel[1:])
+
     def ties(self, graph: Quotient, potential: np.ndarray, pattern: Pattern) -> GroundEdges:
         """The edges from a graph's components to the ground node."""
         return GroundEdges.from_graph(self, graph, potential, pattern)

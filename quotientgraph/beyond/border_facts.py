@@ -45,6 +45,8 @@ class PieceFacts:
         Cosine between normal and viewing ray; 0 where the surface turns away.
     angle : float64
         Angle between the two normals, in degrees.
+    focal : float64
+        Pixels per unit of the potential; 1 where a piece has no component on one of its sides.
     """
 
     left: np.ndarray
@@ -67,6 +69,7 @@ class PieceFacts:
     facing_left: np.ndarray
     facing_right: np.ndarray
     angle: np.ndarray
+    focal: np.ndarray
 
     @property
     def valid(self) -> np.ndarray:
@@ -107,7 +110,8 @@ class PieceFacts:
             return np.bincount(piece, values, borders.n_pieces) / count
 
         # One focal length for a whole piece: the sides of a contact agree in the potential, not in pixels.
-        focal = mean(np.broadcast_to(pixels.map.focal, pixels.n_pixels)[a])
+        lengths = np.broadcast_to(pixels.map.focal, pixels.n_pixels)
+        focal = mean(0.5 * (lengths[a] + lengths[b]))
         offset = (jump - potential[a] + potential[b]) * focal[piece]
 
         position = (borders.row[inside] - line[piece, 0]) * line[piece, 2]
@@ -123,6 +127,7 @@ class PieceFacts:
             left, right, n, line[:, 5] - line[:, 4] + 1, line[:, 0], line[:, 1], line[:, 2], line[:, 3], line[:, 4],
             line[:, 5], line[:, 6:9], slope * (line[:, 5] - line[:, 4]), scatter, median / np.maximum(focal, 1e-9),
             mean(largest - least) * focal, lean[0], lean[1], facing[0], facing[1], angle,
+            np.where(focal > 0, focal, 1.0),
         )  # fmt: skip
 
 

@@ -62,7 +62,7 @@ def propagated(
         belief,
         junctions(borders, facts),
         following(borders, facts),
-        np.array(_FACTORS.orders),
+        without_owner(np.array(_FACTORS.orders)),
         np.array(_FACTORS.neighbours),
     )
     return _FACTORS.contact_scale * contact + _FACTORS.contact_shift, _FACTORS.front_scale * front
@@ -85,17 +85,29 @@ def propagate(
 
     `meeting` and `follow` are what `junctions` and `following` return; `orders` and `neighbours` are log-factors.
     """
-    belief = belief.copy()
+    own, belief = belief, belief.copy()
     pieces, sign, geometry = meeting
     kind = 8 * geometry.astype(np.int64) + (sign < 0) @ np.array([1, 2, 4])
     _propagate(
-        belief, pieces, kind, _junction_tables(orders), np.array(list(np.ndindex(3, 3, 3))), *follow, neighbours,
+        belief, own, pieces, kind, _junction_tables(orders), np.array(list(np.ndindex(3, 3, 3))), *follow, neighbours,
         _ROUNDS, _DAMPING, np.empty((3, 3)), np.empty(3), np.empty(27),
         np.zeros((len(pieces), 3, 3)), np.zeros((len(follow[0]), 2, 3)),
     )  # fmt: skip
     p = np.exp(belief - belief.max(axis=1, keepdims=True))
     p = p / p.sum(axis=1, keepdims=True) + 1e-5
     return np.log(p[:, 0]) - np.log(p[:, 1] + p[:, 2]), np.log(p[:, 1]) - np.log(p[:, 2])
+
+
+def without_owner(orders: np.ndarray) -> np.ndarray:
+    """The (3, 9) log-factors of orders with those of no line averaged over the three that might own one.
+
+    Without a line no component is its owner, so who is called that must not matter.
+    """
+    out = orders.copy()
+    for alone, pair in ((1, 3), (2, 4)):
+        out[0, [alone, pair]] = (orders[0, alone] + 2 * orders[0, pair]) / 3
+    out[0, 5:8] = orders[0, 5:8].mean()
+    return out
 
 
 @cache
@@ -144,6 +156,9 @@ def junctions(borders: BorderPieces, facts: PieceFacts) -> tuple[np.ndarray, np.
         bent = np.arctan2(np.abs(cross), -dot) / (0.025 + 0.7 / shorter)
         misfit[:, k] = np.where(shorter < 4, 9.0, np.maximum(bent, np.maximum(np.abs(away[:, a]), np.abs(away[:, b]))))
     best = np.argmin(misfit, axis=1)
+    # Where two lines are equally likely there is none.
+    second = np.partition(misfit, 1, axis=1)[:, 1]
+    misfit[second - misfit.min(axis=1) < 1e-9] = 9.0
     turn = choices[best]
     piece, left, right = (np.take_along_axis(v, turn, axis=1) for v in (piece, left, right))
     shorter = np.minimum(facts.length[piece[:, 0]], facts.length[piece[:, 1]])
@@ -158,13 +173,21 @@ def junctions(borders: BorderPieces, facts: PieceFacts) -> tuple[np.ndarray, np.
 
 def following(borders: BorderPieces, facts: PieceFacts) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of pieces that follow each other along a chain, and how the chain turns between them."""
-    chain = np.repeat(np.arange(len(borders.chain) - 1), np.diff(borders.chain))
-    valid = facts.valid
-    a = np.flatnonzero((chain[1:] == chain[:-1]) & valid[1:] & valid[:-1])
-    cross = facts.along[a] * facts.down[a + 1] - facts.down[a] * facts.along[a + 1]
-    turn = -np.arctan2(cross, facts.along[a] * facts.along[a + 1] + facts.down[a] * facts.down[a + 1])
+    count = np.diff(borders.chain)
+    last = borders.chain[1:] - 1
+    after = np.arange(1, borders.n_pieces + 1)
+    after[last[count > 0]] = -1
+    around = (borders.ends[:, 0] < 0) & (count > 1)  # the last piece of a closed loop is followed by its first
+    after[last[around]] = borders.chain[:-1][around]
+    a = np.flatnonzero((after >= 0) & facts.valid & facts.valid[after])
+    b = after[a]
+    cross = facts.along[a] * facts.down[b] - facts.down[a] * facts.along[b]
+    turn = -np.arctan2(cross, facts.along[a] * facts.along[b] + facts.down[a] * facts.down[b])
+    # Where a chain turns right back, the side that it goes back on tells the direction.
+    beside = facts.along[a] * (facts.row[b] - facts.row[a]) - facts.down[a] * (facts.column[b] - facts.column[a])
+    turn = np.where(np.abs(turn) < 3.1, turn, -4 * np.sign(np.round(beside, 9)))
     kind = np.where(np.abs(turn) < 0.25, 0, np.where(turn > 0, 1, 2)).astype(np.int8)
-    return np.column_stack([a, a + 1]).astype(np.int32), kind
+    return np.column_stack([a, b]).astype(np.int32), kind
 
 
 def _leaving(
@@ -211,10 +234,11 @@ def _junction_tables(orders: np.ndarray) -> np.ndarray:
 
 @kernel
 def _propagate(
-    belief, pieces, kind, table, state, follow, turn, neighbours, rounds, damping, told, new, value, sent, passed
+    belief, own, pieces, kind, table, state, follow, turn, neighbours, rounds, damping, told, new, value, sent, passed
 ):  # fmt: skip
     """Damped belief propagation in place, with `table` from `_junction_tables` and `state` (27, 3), the states in its rows.
 
+    All messages of a round are sent at once, so their order does not matter. `own` is a copy of the beliefs on entry;
     `sent` (n_junctions, 3, 3) and `passed` (n_follow, 2, 3) are the messages, zero on entry; told (3, 3), new (3,) and
     value (27,) are working memory.
     """
@@ -236,26 +260,35 @@ def _propagate(
                     new[s] = 0.0
                 for q in range(27):
                     new[state[q, k]] += np.exp(value[q] - highest)
-                _send(belief, pieces[j, k], sent[j], k, new, damping)
+                _mix(sent[j], k, new, damping)
         for j in range(len(follow)):
             for k in range(2):
-                other = follow[j, 1 - k]
-                highest = -1e300
                 for s in range(3):
-                    value[s] = belief[other, s] - passed[j, 1 - k, s]
-                    highest = max(highest, value[s])
+                    told[k, s] = belief[follow[j, 1 - k], s] - passed[j, 1 - k, s]
+            for k in range(2):
+                highest = max(told[k, 0], told[k, 1], told[k, 2])
                 for s in range(3):
                     new[s] = 0.0
                     for r in range(3):
                         factor = neighbours[turn[j], s, r] if k == 0 else neighbours[turn[j], r, s]
-                        new[s] += np.exp(value[r] - highest + factor)
-                _send(belief, follow[j, k], passed[j], k, new, damping)
+                        new[s] += np.exp(told[k, r] - highest + factor)
+                _mix(passed[j], k, new, damping)
+        for i in range(len(own)):
+            for s in range(3):
+                belief[i, s] = own[i, s]
+        for j in range(len(pieces)):
+            for k in range(3):
+                for s in range(3):
+                    belief[pieces[j, k], s] += sent[j, k, s]
+        for j in range(len(follow)):
+            for k in range(2):
+                for s in range(3):
+                    belief[follow[j, k], s] += passed[j, k, s]
 
 
 @kernel(no_cpython_wrapper=True)
-def _send(belief, piece, message, k, new, damping):
+def _mix(message, k, new, damping):
+    """Replace message k by the mean of itself and the logarithm of a new one."""
     total = new[0] + new[1] + new[2]
     for s in range(3):
-        value = damping * message[k, s] + (1 - damping) * np.log(new[s] / total + 1e-6)
-        belief[piece, s] += value - message[k, s]
-        message[k, s] = value
+        message[k, s] = damping * message[k, s] + (1 - damping) * np.log(new[s] / total + 1e-6)

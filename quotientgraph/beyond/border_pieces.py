@@ -62,13 +62,14 @@ class BorderPieces:
         labels = graph.label_image()
         row, column, turn, chains, ends = _traced(labels)
         n = len(turn)
+        begins = np.zeros(n, dtype=np.bool_)
+        _open_loops(row, column, turn, chains, ends, begins)
         down, along = np.array([0, 1, 0, -1])[turn], np.array([1, 0, -1, 0])[turn]
         # The pixel to the left of a walk from corner (row, column) in direction (down, along), and the one to its right.
         left_row, left_column = row - (turn == 0) - (turn == 3), column - (turn == 2) - (turn == 3)
         right_row, right_column = row - (turn == 2) - (turn == 3), column - (turn == 1) - (turn == 2)
         middle_row, middle_column = row + 0.5 * down - 0.5, column + 0.5 * along - 0.5
-        begins = np.zeros(n, dtype=np.bool_)
-        _divide(middle_row, middle_column, chains, _STRAIGHT, begins)
+        _divide(middle_row, middle_column, down, along, chains, _STRAIGHT, begins)
         start = np.append(np.flatnonzero(begins), n).astype(np.int32)
         return cls(
             middle_row,
@@ -159,27 +160,109 @@ def _trace(side, degree, begin, step, back, corner, turn, chains):
 
 
 @kernel
-def _divide(row, column, chains, tolerance, begins):
-    """Mark where pieces begin: a chain is divided at its point farthest from the line between its ends, and so on."""
-    first, last = np.empty(len(row) + 2, np.int32), np.empty(len(row) + 2, np.int32)
+def _open_loops(row, column, turn, chains, ends, begins):
+    """Mark the corners at which closed loops are divided first, and let each loop begin at one of them.
+
+    They are the corners farthest from the middle of the loop, or if there is one alone, that and those farthest from it: a
+    flipped loop is divided at the flipped corners. `row` and `column` are those of the corners at which sides begin.
+    """
+    for c in range(len(chains) - 1):
+        s, n = chains[c], chains[c + 1] - chains[c]
+        if ends[c, 0] >= 0 or n == 0:
+            continue
+        y, x = 0.0, 0.0
+        for k in range(s, s + n):
+            y += row[k]
+            x += column[k]
+        # Times n, so that all numbers are whole and corners at one distance are told from others.
+        most, first, count = -1.0, s, 0
+        for again in range(2):
+            for k in range(s, s + n):
+                away = (n * row[k] - y) ** 2 + (n * column[k] - x) ** 2
+                if again == 0 and away > most:
+                    most, first, count = away, k, 0
+                if away == most:
+                    count += 1 - again
+                    begins[k] = begins[k] or again == 1
+        if count == 1:
+            most = -1.0
+            nearest, farthest = first, first
+            for step in range(n):
+                k = s + (first - s + step) % n
+                away = float(row[k] - row[first]) ** 2 + float(column[k] - column[first]) ** 2
+                if away > most:
+                    most, nearest = away, k
+                if away == most:
+                    farthest = k
+            begins[nearest] = begins[farthest] = True
+        row[s : s + n] = np.roll(row[s : s + n], s - first)
+        column[s : s + n] = np.roll(column[s : s + n], s - first)
+        turn[s : s + n] = np.roll(turn[s : s + n], s - first)
+        begins[s : s + n] = np.roll(begins[s : s + n], s - first)
+
+
+@kernel(no_cpython_wrapper=True)
+def _distance(row, column, a, b, y, x):
+    """Of a point from the line through the middles of the sides a and b."""
+    dy, dx = row[b] - row[a], column[b] - column[a]
+    length = np.sqrt(dy * dy + dx * dx)
+    y, x = y - row[a], x - column[a]
+    return abs(y * dx - x * dy) / length if length > 1e-9 else np.sqrt(y * y + x * x)
+
+
+@kernel(no_cpython_wrapper=True)
+def _begin_at(row, column, down, along, a, b, k, role, begins):
+    """Divide the sides a … b at the end of side k that is farther from the line between them.
+
+    If both ends are equally far, side k goes to what lies between the first (`role` −1) and the last (1) of several sides
+    equally far, and if it is the only one (0), to the shorter part; in the very middle it becomes a piece of its own.
+    """
+    y, x = 0.5 * down[k], 0.5 * along[k]
+    before = _distance(row, column, a, b, row[k] - y, column[k] - x)
+    after = _distance(row, column, a, b, row[k] + y, column[k] + x)
+    if before == after:
+        before, after = (1.0, 0.0) if role < 0 else (0.0, 1.0) if role > 0 else (float(k - a), float(b - k))
+    if before >= after:
+        begins[k] = True
+    if after >= before:
+        begins[k + 1] = True
+
+
+@kernel
+def _divide(row, column, down, along, chains, tolerance, begins):
+    """Mark where pieces begin: a chain is divided at its point farthest from the line between its ends, and so on.
+
+    Of several points that are equally far it is divided at the first and at the last one, so that a chain that is walked the
+    other way is divided in the same places. Closed loops are divided at the marks that are there already.
+    """
+    first, last = np.empty(len(row) + 3, np.int32), np.empty(len(row) + 3, np.int32)
     for c in range(len(chains) - 1):
         if chains[c] == chains[c + 1]:
             continue
         begins[chains[c]] = True
-        first[0], last[0], n = chains[c], chains[c + 1] - 1, 1
+        n = 0
+        for k in range(chains[c], chains[c + 1]):
+            if begins[k]:
+                first[n] = k
+                n += 1
+            last[n - 1] = k
         while n > 0:
             n -= 1
             a, b = first[n], last[n]
-            dy, dx = row[b] - row[a], column[b] - column[a]
-            length = np.sqrt(dy * dy + dx * dx)
-            worst, at = tolerance, -1
+            worst, one, other = tolerance, -1, -1
             for k in range(a + 1, b):
-                y, x = row[k] - row[a], column[k] - column[a]
-                away = abs(y * dx - x * dy) / length if length > 1e-9 else np.sqrt(y * y + x * x)
+                away = _distance(row, column, a, b, row[k], column[k])
                 if away > worst:
-                    worst, at = away, k
-            if at >= 0:
-                begins[at] = True
-                first[n], last[n] = a, at
-                first[n + 1], last[n + 1] = at, b
-                n += 2
+                    worst, one = away, k
+                if away == worst and one >= 0:
+                    other = k
+            if one < 0:
+                continue
+            _begin_at(row, column, down, along, a, b, one, -1 if other > one else 0, begins)
+            first[n], last[n] = a, one
+            first[n + 1], last[n + 1] = other, b
+            n += 2
+            if other > one:
+                _begin_at(row, column, down, along, a, b, other, 1, begins)
+                first[n], last[n] = one, other
+                n += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,11 +16,17 @@ from .contacts import gaps, support
 
 # How many contacts a component hangs on when its confidence is ½.
 _FEW = 10.0
+_SETTLED = 1000.0  # contacts that a known offset is worth
 _N_PROBES = 12
 _MOST_FACTORISED = 200_000  # components; beyond that each probe is solved by itself
 
 
-def confidence(graph: Quotient, potential: np.ndarray, borders: Borders | None = None) -> np.ndarray:
+def confidence(
+    graph: Quotient,
+    potential: np.ndarray,
+    borders: Borders | None = None,
+    settled: Sequence[tuple[int, int]] = (),
+) -> np.ndarray:
     """Rate how firmly each component is held in its place.
 
     Each edge between two components is a spring as strong as its `support`, times the mean support of its border, because
@@ -34,6 +41,8 @@ def confidence(graph: Quotient, potential: np.ndarray, borders: Borders | None =
     potential : (n_pixels,) float64
     borders : Borders, optional
         Those of the graph, if they are known; the order in which they are eliminated may then be known as well.
+    settled : sequence of (int, int)
+        Pairs of pixels whose depth relative to each other is known: as strong as a thousand edges.
 
     Returns
     -------
@@ -44,7 +53,15 @@ def confidence(graph: Quotient, potential: np.ndarray, borders: Borders | None =
         return np.ones(graph.n_components)
     borders = borders or Borders.from_graph(graph)
     held = np.add.reduceat(support(gaps(graph, potential, borders.number)), borders.start[:-1])
-    return confidence_by_springs(borders.pattern, held, np.diff(borders.start), np.bincount(graph.labels))
+    pattern, n_edges, size = borders.pattern, np.diff(borders.start), np.bincount(graph.labels)
+    ends = graph.labels[np.array(settled, dtype=np.int64).reshape(-1, 2)]
+    ends = ends[ends[:, 0] != ends[:, 1]]
+    if len(ends):
+        tail, head = np.append(pattern.tail, ends[:, 0]), np.append(pattern.head, ends[:, 1])
+        pattern, order, start = Pattern.from_edges(pattern.n, tail, head)
+        held, n_edges = (np.append(values, np.full(len(ends), _SETTLED)) for values in (held, n_edges))
+        held, n_edges = (np.add.reduceat(values[order], start[:-1]) for values in (held, n_edges))
+    return confidence_by_springs(pattern, held, n_edges, size)
 
 
 def confidence_by_springs(pattern: Pattern, held: np.ndarray, n_edges: np.ndarray, size: np.ndarray) -> np.ndarray:

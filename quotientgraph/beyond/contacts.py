@@ -44,3 +44,30 @@ def gaps(graph: Quotient, potential: np.ndarray, edges: np.ndarray | None = None
 def support(gap: np.ndarray) -> np.ndarray:
     """How surely each edge is a contact, 0 … 1, from its gap in pixels; ½ at the length `DOUBT`."""
     return 1 / (1 + np.square(gap / DOUBT))
+
+
+def resting(graph: Quotient, potential: np.ndarray, inside: np.ndarray) -> tuple[int, int]:
+    """What a part of the pixels hangs on: the number of borders that touch, and their length in pixels.
+
+    Parameters
+    ----------
+    graph : Quotient
+    potential : (n_pixels,) float64
+    inside : (n_pixels,) bool
+        Whole components.
+
+    Returns
+    -------
+    n_borders, length : int
+        A border is that of two components. Where fewer than two pixels of it touch, it does not count.
+    """
+    pixels = graph.pixels
+    edges = graph.cut[inside[pixels.tail[graph.cut]] != inside[pixels.head[graph.cut]]]
+    (v, u), (y, x) = (
+        np.divmod(pixels.map.position[end[edges]], pixels.map.shape[1]) for end in (pixels.tail, pixels.head)
+    )
+    edges = edges[(v == y) | (u == x)]  # a diagonal edge has no side of a pixel
+    edges = edges[support(gaps(graph, potential, edges)) > 0.5]
+    ends = np.sort(graph.labels[np.stack([pixels.tail[edges], pixels.head[edges]])], axis=0).astype(np.int64)
+    _, count = np.unique(ends[0] * graph.n_components + ends[1], return_counts=True)
+    return int((count > 1).sum()), int(count[count > 1].sum())

@@ -1,4 +1,4 @@
-"""Doubts: which regions a reconstruction leaves hanging, in words."""
+"""Doubts: which parts of a reconstruction hang on too little, in words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ import numpy as np
 from ..graph.quotient import Quotient
 from ..graph.selection import connected_components
 from ..method.outcome import Outcome
+from .certainty import certainty
 from .confidence import confidence
+from .contacts import resting
+from .region_words import part_of, percentage, resting_on
 
 logger = logging.getLogger(__name__)
 
@@ -19,8 +22,11 @@ logger = logging.getLogger(__name__)
 class Constants:
     """Chosen on the random scenes of the split "tune"; docs/accuracy.md has the calibration."""
 
-    low: float = 0.05  # below it 98 % of the pixels were off by more than 2 % on tune, 81 % on test
+    low: float = 0.05  # confidence by springs below which a component is a guess
+    unlikely: float = 0.25  # the same for the probability that the depth is right
     notable: float = 0.03  # share of the pixels that is worth a warning
+    named: float = 0.01  # share of the pixels from which on a part is named in it
+    most_named: int = 3
     most: int = 100_000  # components up to which confidence costs little against the optimisation itself
 
 
@@ -35,43 +41,52 @@ def judged(outcome: Outcome) -> Outcome:
     first = outcome.levels[0]
     if outcome.certainty is not None or first.n_components > CHOSEN.most:
         return outcome
-    sure = confidence(first, outcome.potential, outcome.borders)
-    text = doubt(first, sure)
+    sure = confidence(first, outcome.potential, outcome.borders, outcome.settled)[first.labels]
+    graph, low = first, CHOSEN.low
+    if outcome.judged is not None:
+        borders = outcome.judged.at(outcome.potential)
+        graph, low = borders.graph, CHOSEN.unlikely
+        sure = certainty(borders, sure)
+    text = doubt(graph, outcome.potential, sure, low)
     if text:
         logger.warning(text)
-    return replace(
-        outcome, borders=None, certainty=sure[first.labels], warnings=[*outcome.warnings, *([text] if text else [])]
-    )
+    doubts = (text,) if text else ()
+    return replace(outcome, borders=None, certainty=sure, warnings=[*outcome.warnings, *doubts], doubts=doubts)
 
 
-def doubt(graph: Quotient, sure: np.ndarray) -> str | None:
-    """A sentence about the pixels whose depth relative to the rest is a guess; None if they are few.
+def doubt(graph: Quotient, potential: np.ndarray, sure: np.ndarray, low: float) -> str | None:
+    """A sentence about the parts whose depth relative to the rest is a guess; None if they are small.
 
     Parameters
     ----------
     graph : Quotient
-    sure : (n_components,) float64
-        Confidence, as `quotientgraph.beyond.confidence.confidence` returns it.
+    potential : (n_pixels,) float64
+    sure : (n_pixels,) float64
+        Confidence.
+    low : float
+        Below it, depth is a guess.
 
     Returns
     -------
     str or None
     """
-    pixels = graph.pixels
-    low = sure[graph.labels] < CHOSEN.low
-    share = float(low.mean())
+    size = np.bincount(graph.labels)
+    guessed = np.bincount(graph.labels, sure < low) > 0.5 * size
+    share = float(size[guessed].sum() / size.sum())
     if share < CHOSEN.notable:
         return None
-    inside = low[pixels.tail] & low[pixels.head]
-    region = connected_components(pixels.n_pixels, pixels.tail[inside], pixels.head[inside])
-    size = np.bincount(region[low])
-    largest = np.flatnonzero(region == int(size.argmax()))
-    v, u = np.divmod(pixels.map.position[largest], pixels.map.shape[1])
-    where = f"around column {int(np.median(u))}, row {int(np.median(v))}"
-    part = (
-        "all in one region" if len(largest) == low.sum() else f"the largest region, {len(largest) / len(low):.0%}, lies"
-    )
+    between = guessed[graph.tail] & guessed[graph.head]
+    part = connected_components(graph.n_components, graph.tail[between], graph.head[between])
+    pixels = np.bincount(part, size * guessed)
+    named = [
+        k for k in np.argsort(-pixels, kind="stable")[: CHOSEN.most_named] if pixels[k] >= CHOSEN.named * size.sum()
+    ]
+    told = []
+    for k in named or [pixels.argmax()]:
+        inside = ((part == k) & guessed)[graph.labels]
+        told.append(f"{part_of(graph.pixels.map, inside)} {resting_on(*resting(graph, potential, inside))}")
     return (
-        f"the depth of {share:.0%} of the pixels relative to the rest is a guess ({part} {where}): "
-        "the borders that fit are too few or too short to hold them; see `confidence`. A depth prior or an anchor decides"
+        f"the depth of {percentage(share)} of the pixels relative to the rest is a guess: {'; '.join(told)}. "
+        "These borders are few, or others that look like contacts are torn. See `confidence` and `alternatives`; a contact, "
+        "anchors or a depth prior decide"
     )

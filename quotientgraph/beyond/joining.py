@@ -13,11 +13,12 @@ all of the picture, nothing is joined.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ..graph.quotient import Quotient
+from ..method.optimize import Joined
 from .border_cues import log_odds
 from .border_facts import PieceFacts
 from .border_junctions import log_probabilities, propagated
@@ -63,6 +64,8 @@ class Witnesses:
         Log-probabilities of the three states.
     divided : float
         Share of the pixels in components that hold several parallel faces.
+    piece : int64
+        Numbers of the pieces in `BorderPieces`.
     """
 
     left: np.ndarray
@@ -74,6 +77,7 @@ class Witnesses:
     left_front: np.ndarray
     right_front: np.ndarray
     divided: float
+    piece: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @classmethod
     def from_judgement(cls, judged: Judgement) -> Witnesses:
@@ -81,13 +85,14 @@ class Witnesses:
         facts, contact, front, tolerance = judged.facts, judged.contact, judged.front, judged.tolerance
         size = np.append(np.bincount(judged.graph.labels), 0)
         hidden, several = _hidden_ridges(facts, contact, tolerance, size)
-        weight = np.where(hidden, _CHOSEN.hidden, 1.0) * _weights(facts, tolerance)
+        weight = np.where(hidden, _CHOSEN.hidden, 1.0) * _weights(facts, tolerance, size)
         contact, front = (np.clip(odds, -_CHOSEN.most_odds, _CHOSEN.most_odds) for odds in (contact, front))
         kept = facts.valid
         left, right = facts.left[kept].astype(np.int64), facts.right[kept].astype(np.int64)
         slack, states = _CHOSEN.slack * tolerance[kept], log_probabilities(contact, front)[kept].T
         divided = float(size[several].sum() / size.sum())
-        return cls(left, right, facts.offset[kept], slack, weight[kept], states[0], states[1], states[2], divided)
+        known = left, right, facts.offset[kept], slack, weight[kept], states[0], states[1], states[2], divided
+        return cls(*known, piece=np.flatnonzero(kept))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +102,7 @@ class Judgement:
     Attributes
     ----------
     graph : Quotient
+    potential : (n_pixels,) float64
     borders, facts : BorderPieces, PieceFacts
     contact, front : (n_pieces,) float64
         Log-odds that the two sides touch, and that the left one is in front if they do not.
@@ -105,6 +111,7 @@ class Judgement:
     """
 
     graph: Quotient
+    potential: np.ndarray
     borders: BorderPieces
     facts: PieceFacts
     contact: np.ndarray
@@ -120,11 +127,16 @@ class Judgement:
         if faces is not None:
             faces.tell(borders, contact, front)
         contact, front = propagated(borders, facts, contact, front)
-        focal = np.broadcast_to(graph.pixels.map.focal, graph.pixels.n_pixels)
-        focal = np.maximum(focal[np.maximum(borders.left[borders.start[:-1]], 0)], 1e-9)
         wide = np.maximum(facts.width, 0.2)
-        tolerance = (np.clip(0.5 * facts.width / np.sqrt(facts.n), 0.1, 0.5 * wide) + 0.1) / focal
-        return cls(graph, borders, facts, contact, front, tolerance)
+        tolerance = (np.clip(0.5 * facts.width / np.sqrt(facts.n), 0.1, 0.5 * wide) + 0.1) / facts.focal
+        return cls(graph, potential, borders, facts, contact, front, tolerance)
+
+    def at(self, potential: np.ndarray) -> Judgement:
+        """The same when components have moved as wholes to another potential (n_pixels,): only offsets change."""
+        first = np.unique(self.graph.labels, return_index=True)[1]
+        step = np.append((potential - self.potential)[first], 0.0)
+        offset = self.facts.offset - (step[self.facts.left] - step[self.facts.right])
+        return replace(self, potential=potential, facts=replace(self.facts, offset=offset))
 
 
 def join(n: int, witnesses: Witnesses, size: np.ndarray) -> np.ndarray:
@@ -154,7 +166,8 @@ def join(n: int, witnesses: Witnesses, size: np.ndarray) -> np.ndarray:
         )  # fmt: skip
         known = {"pair": low * n + high, "delta": delta, "lead": lead}
         top = lead.max()
-        rank = np.argsort(-lead, kind="stable")
+        # Of equal leads the larger groups first: an order that does not depend on how the components are numbered.
+        rank = np.lexsort((-np.maximum(size[low], size[high]), -(size[low] + size[high]), -np.round(lead, 9)))
         rank = rank[lead[rank] >= (_CHOSEN.share * top if top > 1 else top - 1)]
         into, moved = np.arange(n), np.zeros(n)
         pair_up(rank, low, high, delta, size, into, moved, np.zeros(n, dtype=np.bool_))
@@ -169,7 +182,7 @@ def join(n: int, witnesses: Witnesses, size: np.ndarray) -> np.ndarray:
     return shift
 
 
-def joined(graph: Quotient, potential: np.ndarray) -> tuple[Quotient, np.ndarray] | None:
+def joined(graph: Quotient, potential: np.ndarray) -> Joined:
     """Move the components of a graph to where their borders place them against each other.
 
     Parameters
@@ -180,18 +193,19 @@ def joined(graph: Quotient, potential: np.ndarray) -> tuple[Quotient, np.ndarray
 
     Returns
     -------
-    Quotient, (n_pixels,) float64, or None
-        The graph, with hidden faces as components of their own, and its potential. None where borders cannot tell.
+    Joined
+        The graph, with hidden faces as components of their own, and its potential; or both as they are, where borders
+        cannot tell. In either case with the `Judgement` of the borders.
     """
-    judged = Judgement.of(graph, potential)
-    faces = hidden_faces(graph, judged.borders, judged.facts, judged.contact, judged.front, judged.tolerance)
-    if faces is not None:
-        graph = faces.divide(graph)
-        judged = Judgement.of(graph, potential, faces)
+    as_it_is = Judgement.of(graph, potential)
+    faces = hidden_faces(graph, as_it_is.borders, as_it_is.facts, as_it_is.contact, as_it_is.front, as_it_is.tolerance)
+    judged = as_it_is if faces is None else Judgement.of(faces.divide(graph), potential, faces)
     witnesses = Witnesses.from_judgement(judged)
     if not len(witnesses.left) or witnesses.divided > _CHOSEN.most_divided:
-        return None
-    return graph, potential + join(graph.n_components, witnesses, np.bincount(graph.labels))[graph.labels]
+        return Joined(graph, potential, as_it_is, placed=False)
+    graph = judged.graph
+    shift = join(graph.n_components, witnesses, np.bincount(graph.labels))
+    return Joined(graph, potential + shift[graph.labels], judged, placed=True)
 
 
 def _take_over(
@@ -205,10 +219,14 @@ def _take_over(
     return (known["pair"][at] != pair) | changed
 
 
-def _weights(facts: PieceFacts, tolerance: np.ndarray) -> np.ndarray:
+def _weights(facts: PieceFacts, tolerance: np.ndarray, size: np.ndarray) -> np.ndarray:
     """(n_pieces,) weights; pieces of one pair that agree on an offset share that of one piece as long as all of them."""
-    pair, offset = facts.pair, facts.pair_offset
-    order = np.lexsort((offset - tolerance, pair))
+    pair = facts.pair
+    # The offset is that of the smaller component against the larger one, so that it does not depend on their numbers.
+    smaller = size[facts.left] < size[facts.right]
+    equal = (size[facts.left] == size[facts.right]) & (facts.left < facts.right)
+    offset = np.where(smaller | equal, facts.offset, -facts.offset)
+    order = np.lexsort((offset + tolerance, offset - tolerance, pair))
     witness = np.empty(len(order), dtype=np.int64)
     number_runs(pair[order], (offset - tolerance)[order], (offset + tolerance)[order], witness)
     length = np.bincount(witness, facts.n[order])[witness]

@@ -62,12 +62,18 @@ def best_offsets(start, offset, tolerance, weight, touch, low_front, high_front,
         for q in range(2 * n - 1):
             now += change[order[q]]
             touching += 1 - 2 * (order[q] & 1)
-            if touching > 0 and now > best and place[order[q + 1]] > place[order[q]]:
+            if touching <= 0 or place[order[q + 1]] <= place[order[q]]:
+                continue
+            # Of stretches that are equally likely the widest, whichever of the two groups is called low.
+            wider = place[order[q + 1]] - place[order[q]] > upper - lower + 1e-12
+            if now > best + 1e-9 or (wider and now > best - 1e-9):
                 best, lower, upper = now, place[order[q]], place[order[q + 1]]
         rival, now = far, far
         for q in range(2 * n):
             now += change[order[q]]
             last = q + 1 == 2 * n
+            if not last and place[order[q + 1]] <= place[order[q]]:
+                continue  # in the middle of several changes at one place
             beyond = last or place[order[q + 1]] < lower - margin or place[order[q]] > upper + margin
             if beyond and now > rival:
                 rival = now

@@ -109,6 +109,21 @@ def add_method_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="U,V,DEPTH",
         help="a pixel (column, row) whose depth is known; may be repeated",
     )
+    group = parser.add_argument_group("what normals leave open", "parts that could sit elsewhere; see --alternatives")
+    group.add_argument(
+        "--contact",
+        type=contact,
+        action="append",
+        metavar="U,V,U,V",
+        help="two neighbouring pixels (column, row) on two sides of a border where the surfaces touch; may be repeated",
+    )
+    group.add_argument(
+        "--take",
+        type=whole(1),
+        action="append",
+        metavar="N",
+        help="move the part that --alternatives lists as number N; if repeated, N of those that are then left",
+    )
 
 
 def _add_setting(group: argparse._ArgumentGroup, name: str, field: Field[Any]) -> None:
@@ -185,6 +200,17 @@ def anchor(text: str) -> tuple[int, int, float]:
         return found
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is not U,V,DEPTH such as 120,80,2.5") from None
+
+
+def contact(text: str) -> tuple[tuple[int, int], tuple[int, int]]:
+    """A type for argparse: column and row of two pixels."""
+    try:
+        u, v, x, y = (int(word) for word in text.split(","))
+        if min(u, v, x, y) < 0:
+            raise ValueError
+        return (u, v), (x, y)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not U,V,U,V such as 120,80,121,80") from None
 
 
 def faces(text: str) -> tuple[int, ...]:

@@ -130,10 +130,11 @@ def _check_settings(args: argparse.Namespace) -> None:
     for option in ("segments", "split_image"):
         if getattr(args, option) is not None and method != "components":
             raise UsageError(f"argument --{option.replace('_', '-')}: --method {method} forms no components")
-    named = {**given, "prior": args.depth_prior, "anchors": args.anchor}
+    named = {**given, "prior": args.depth_prior, "anchors": args.anchor, "contacts": args.contact}
     for name, value in named.items():
         if value is not None and name not in keywords_of(method):
-            option = {"prior": "--depth-prior", "anchors": "--anchor"}.get(name, f"--{name.replace('_', '-')}")
+            other = {"prior": "--depth-prior", "anchors": "--anchor", "contacts": "--contact"}
+            option = other.get(name, f"--{name.replace('_', '-')}")
             raise UsageError(f"argument {option}: --method {method} does not take it")
     try:
         Settings.from_preset(given.pop("preset", "best"), **given)

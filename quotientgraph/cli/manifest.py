@@ -15,7 +15,7 @@ MANIFEST = "manifest.json"
 # Options that say which files are written, where, and how the work is organised. The others change the results.
 _NOT_OF_THE_RESULT = {
     "inputs", "output", "format", "mesh", "points", "labels", "graphml", "tables", "decomposition", "picture", "report",
-    "dump_systems", "jobs",
+    "alternatives",    "dump_systems", "jobs",
     "skip_existing", "config", "json", "quiet", "run", "prepare", "command", "list", "save_input", "size", "scene",
 }  # fmt: skip
 

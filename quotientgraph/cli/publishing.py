@@ -19,6 +19,7 @@ MESH = ("ply", "obj", "glb", "stl")
 _EXTRA = {"points": "points.ply", "labels": "labels.png", "graphml": "components.graphml", "picture": "picture.png",
           "report": "report.html", "decomposition": "decomposition.qg"}  # fmt: skip
 _TABLES = ["components_nodes.csv", "components_edges.csv"]
+_ALTERNATIVES = ["alternatives.csv", "alternatives.png"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,6 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "graphml": "the graph of the components, components.graphml",
         "tables": "the same as tables, components_nodes.csv and components_edges.csv",
         "decomposition": "components of all levels with normals and camera, decomposition.qg, for QuotientGraph.load",
+        "alternatives": "parts that could sit elsewhere: alternatives.csv, and alternatives.png with the number of each",
         "picture": "normals, components and depth side by side, picture.png",
         "report": "report.html: everything to look at in one file, with a 3-D view",
     }.items():
@@ -74,7 +76,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def planned(args: argparse.Namespace) -> list[str]:
     """Names of the files that the options ask for."""
     files = [f"depth.{kind}" for kind in args.format] + [f"mesh.{kind}" for kind in args.mesh]
-    return files + [file for name, file in _EXTRA.items() if getattr(args, name)] + (_TABLES if args.tables else [])
+    files += [file for name, file in _EXTRA.items() if getattr(args, name)]
+    return files + (_TABLES if args.tables else []) + (_ALTERNATIVES if args.alternatives else [])
 
 
 def write_all(

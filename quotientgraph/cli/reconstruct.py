@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .alternatives import chosen, described, told, write_alternatives
 from .manifest import earlier_files, write_manifest
 from .messages import TRACEBACK, about, expected, one_line, unexpected
 from .progress import Watcher, compiling_shown
@@ -81,6 +82,8 @@ def _do(task: InputTask, watcher: Watcher) -> dict[str, Any]:
         watcher.stage("writing")
         truth = source.found.read_truth() if args.report else None
         prior = settings.get("prior")
+        if args.alternatives:
+            write_alternatives(folder, result, known["alternatives"])
         known |= write_all(folder, result, task.name, args, image, known_of(task.path, known), truth, prior)
         files = sorted(file.name for file in folder.iterdir())
         write_manifest(folder, str(task.path), args)
@@ -135,6 +138,8 @@ def settings_of(args: argparse.Namespace, source: Understood, name: str) -> dict
         settings["prior_confidence"] = np.nan_to_num(sure / max(1.0, float(np.nanmax(sure))))
     if args.anchor:
         settings["anchors"] = args.anchor
+    if args.contact:
+        settings["contacts"] = args.contact
     return settings
 
 
@@ -165,7 +170,7 @@ def criteria_of(
 def integrated(
     source: Understood, settings: dict[str, Any], args: argparse.Namespace, watcher: Watcher
 ) -> Reconstruction:
-    """Integrate the normals that were read."""
+    """Integrate the normals that were read, and take the alternatives that were chosen."""
     from ..integration import integrate
 
     names = ("connectivity", "method", "wrap", "slope")
@@ -173,7 +178,7 @@ def integrated(
     if args.angle is not None:
         options["angle"] = None if args.angle == "none" else args.angle
     watcher.stage("components, filling")
-    return integrate(
+    result = integrate(
         source.normals,
         source.found.mask,
         source.found.camera,
@@ -183,6 +188,7 @@ def integrated(
         progress=watcher.step,
         check=False,  # the frame and the camera were compared with the normals when they were read
     )
+    return chosen(result, args.take or ())
 
 
 def record_of(source: Understood, result: Reconstruction, args: argparse.Namespace) -> dict[str, Any]:
@@ -221,6 +227,10 @@ def record_of(source: Understood, result: Reconstruction, args: argparse.Namespa
         "warnings": [*source.warnings, *(text for text in result.warnings if not text.startswith(CONTRADICTION))],
         "seconds": {stage: round(seconds, 4) for stage, seconds in result.seconds.items()},
     }
+    if result.taken:
+        out["taken"] = list(result.taken)
+    if args.alternatives:
+        out["alternatives"] = [described(one) for one in result.alternatives]
     wrap = result.graph.pixels.map.wrap
     if wrap:
         out |= {"wrap": "both" if wrap.x and wrap.y else "x" if wrap.x else "y", "slope": list(result.slope)}
@@ -275,4 +285,5 @@ def sentence(record: dict[str, Any]) -> str:
     lines = [f"{record['name']}: {', '.join(parts)}", f"  {record['understood']}"]
     if record.get("mesh_error"):
         lines.append(f"  mesh of {record['faces']:,} faces, within {record['mesh_error']:.2g} pixels of the surface")
+    lines += told(record)
     return "\n".join([*lines, f"  → {record['output']}: {', '.join(record['files'])}"])

@@ -37,18 +37,41 @@ class Placement:
         Graphs that stand for Q0, Q1, …
     certainty : (n_pixels,) float64
         Probability that the depth is right.
+    doubt : str
+        What a user should know about it; empty if there is nothing.
     """
 
     potential: np.ndarray
     levels: list[Quotient]
     certainty: np.ndarray
+    doubt: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """Components placed against each other by their borders.
+
+    Attributes
+    ----------
+    graph : Quotient
+        The graph, some components of which may have been divided.
+    potential : (n_pixels,) float64
+    judged : object
+        What was found about its borders.
+    placed : bool
+        Whether any component was moved; otherwise graph and potential are as they were.
+    """
+
+    graph: Quotient
+    potential: np.ndarray
+    judged: Any
+    placed: bool
 
 
 # A function of Q0 that gives the coarser graph to fill.
 Absorb = Callable[[Quotient], Quotient]
-# A function of a graph and its filled potential that moves the components against each other, and may divide some of them;
-# None leaves them as they are.
-Join = Callable[[Quotient, np.ndarray], tuple[Quotient, np.ndarray] | None]
+# A function of a graph and its filled potential that moves the components against each other, and may divide some of them.
+Join = Callable[[Quotient, np.ndarray], Joined]
 # A function that goes on from the scales that were found, is told whether they had converged, and returns whether they have.
 Refine = Callable[[Scales, bool], bool]
 # A function of Q0, its filled potential and the potential found from the normals that improves on the latter.
@@ -57,6 +80,10 @@ Place = Callable[[Quotient, np.ndarray, np.ndarray], Placement]
 
 class KnownDepth(Known, Protocol):
     """What is known of depth beside the normals, as the driver needs it."""
+
+    @property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """Pairs of pixels whose depth relative to each other is known."""
 
     def settle(self, potential: np.ndarray, pieces: np.ndarray) -> np.ndarray:
         """The potential moved to the known depth."""
@@ -72,6 +99,8 @@ class Hooks:
         Contracts crumbs before the filling.
     leave_out : callable
         Edges inside components that do not count in the filling.
+    precise : bool
+        Whether the filling is precise enough to decide by it.
     join : callable
         Places components against each other, for the scales to start from.
     refine : callable
@@ -84,6 +113,7 @@ class Hooks:
 
     absorb: Absorb | None = None
     leave_out: LeaveOut | None = None
+    precise: bool = False
     join: Join | None = None
     refine: Refine | None = None
     known: KnownDepth | None = None
@@ -121,13 +151,14 @@ def optimize(
         began = laplacians.working_clock()
         known = hooks.known
         whole = graph if hooks.absorb is None else hooks.absorb(graph)
-        inside = fill(whole, fill_backend, hooks.leave_out)
+        inside = fill(whole, fill_backend, hooks.leave_out, hooks.precise)
         filled = laplacians.working_clock()
-        placed = None if hooks.join is None else hooks.join(whole, inside.potential)
-        whole, start = (whole, inside.potential) if placed is None else placed
+        joined = None if hooks.join is None else hooks.join(whole, inside.potential)
+        whole, start = (whole, inside.potential) if joined is None else (joined.graph, joined.potential)
+        placed = joined is not None and joined.placed
         cut = CutEdges.from_graph(whole, start, scale)
         borders = Borders(cut.pattern, cut.start, cut.number) if whole is graph else None
-        scales = Scales(whole, cut, start, settings, backend, report, xp, known, placed is not None)
+        scales = Scales(whole, cut, start, settings, backend, report, xp, known, placed)
         converged = scales.descend()
         if hooks.refine is not None:
             converged = hooks.refine(scales, converged)
@@ -143,6 +174,7 @@ def optimize(
         potential = known.settle(potential, graph.pixels.pieces)
     levels = scales.levels if whole is graph else [*whole.levels[-2:-1], *scales.levels]
     levels = levels if found is None else found.levels
+    texts = warnings_of(graph, scales.history, converged, scales.unsolved, inside.converged)
     return Outcome(
         graph=levels[-1],
         potential=potential,
@@ -150,10 +182,14 @@ def optimize(
         history=scales.history,
         seconds={**graph.seconds, "filling": filled - began, "scales": laplacians.working_clock() - filled},
         converged=converged,
-        warnings=warnings_of(graph, scales.history, converged, scales.unsolved, inside.converged),
+        warnings=texts if found is None or not found.doubt else [*texts, found.doubt],
         device="cpu" if xp is np else "cuda",
         certainty=None if found is None else found.certainty,
         borders=borders if found is None else None,
+        judged=None if joined is None else joined.judged,
+        joined=placed,
+        absolute=known is not None or found is not None,
+        settled=() if known is None else known.pairs,
     )
 
 

@@ -57,6 +57,18 @@ class Outcome:
         Probability that the depth of each pixel is right, where a depth prior tells; None without a prior.
     borders : Borders or None
         Those of Q0, with what its solver knows of them, for who goes on from here; None if there are none to share.
+    judged : object or None
+        What was found about the borders of faces, `quotientgraph.beyond.joining.Judgement`; None where there are no faces.
+    joined : bool
+        Whether components were placed against each other by their most certain borders.
+    absolute : bool
+        Whether anchors or a depth prior fix the absolute depth.
+    settled : tuple of (int, int)
+        Pairs of pixels whose depth relative to each other is known beside the normals, and has been given to them.
+    taken : tuple of str
+        What was settled after the integration, in words.
+    doubts : tuple of str
+        Those of the warnings that say which parts could sit elsewhere.
     """
 
     graph: Quotient
@@ -69,6 +81,12 @@ class Outcome:
     device: str = "cpu"
     certainty: np.ndarray | None = None
     borders: Borders | None = None
+    judged: Any = None
+    joined: bool = False
+    absolute: bool = False
+    settled: tuple[tuple[int, int], ...] = ()
+    taken: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
 
 def centred_pieces(potential: np.ndarray, graph: Quotient) -> np.ndarray:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy
 
 if TYPE_CHECKING:
+    from ..beyond.alternatives import Alternative
     from ..result import Reconstruction
 
 MAX_REGIONS = 12
@@ -52,26 +53,9 @@ def doubtful_regions(result: Reconstruction) -> list[Region]:
 
 
 def alternatives(result: Reconstruction) -> list[Region]:
-    """Return the regions of `result.alternatives`, if there are any: other depths that the normals allow as well.
-
-    An alternative says which pixels it moves (`mask`, (H, W) or (n_pixels,) bool) and may describe itself in words.
-    """
-    offered: Iterable[Any] = getattr(result, "alternatives", None) or ()
-    shape, place = result.depth.shape, result.graph.pixels.map.position
-    n_valid = max(1, len(place))
-    found = []
-    for one in offered:
-        mask = np.asarray(getattr(one, "mask", None))
-        if mask.shape == (len(place),):
-            image = np.zeros(shape, dtype=bool)
-            image.ravel()[place[mask.astype(bool)]] = True
-        elif mask.shape == shape:
-            image = mask.astype(bool)
-        else:
-            continue
-        words = getattr(one, "text", None) or getattr(one, "description", None) or "another depth is possible"
-        found.append(Region(image, f"{words} ({_share(int(image.sum()), n_valid)} of the pixels)"))
-    return found[:MAX_REGIONS]
+    """Return the parts that could sit elsewhere, in the order of `result.alternatives`, with how probably that is better."""
+    offered: Iterable[Alternative] = getattr(result, "alternatives", ())
+    return [Region(one.mask, f"{one.text} (better: {100 * one.probability:.0f} %)") for one in offered][:MAX_REGIONS]
 
 
 def _share(part: int, whole: int) -> str:

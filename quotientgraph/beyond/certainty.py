@@ -1,0 +1,122 @@
+"""Certainty: the probability that the depth of a pixel is right, from what holds its face and what contradicts it.
+
+Springs tell how firmly a component is held by borders that fit (`quotientgraph.beyond.confidence`), but not whether these
+borders fit by chance. Two things do, in scenes whose borders can be judged. A face that stands on another one meets it in a
+valley, which seldom happens by chance. And a border that looks like a contact but is torn contradicts the places of the two
+faces, or one of them is several parallel faces in one; pixels close to it are the most doubtful.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from laplacians.core.jit import kernel
+
+from .joining import Judgement, Witnesses
+
+
+@dataclass(frozen=True)
+class _Right:
+    """Log-odds that a pixel is right within 2 % per unit of each cue, fitted by `quotientgraph.bench.certainty_fit`."""
+
+    held: float = 1.7670
+    standing: float = 0.4054
+    contradicted: float = -2.4341
+    contradicted_near: float = -0.4909
+    size: float = 0.1506
+    always: float = -0.7169
+
+
+@dataclass(frozen=True)
+class _Constants:
+    """Chosen on the random scenes of the split "tune"."""
+
+    valley: float = 8.0  # degrees by which both sides together lean towards a valley
+    torn: float = 0.3  # pixels by which a border must be torn, and
+    notable: float = 0.01  # of the potential (of its range, for parallel rays)
+    reach: float = 15.0  # pixels within which a contradiction counts most
+    unit: float = 10.0  # sides of a piece that count once; n sides count (n/10)^0.7 times
+    power: float = 0.7
+    most: float = 6.0
+
+
+_RIGHT, _CHOSEN = _Right(), _Constants()
+_CELL = 4  # pixels: the side of the cells for which nearness is computed
+
+
+def certainty(judged: Judgement, held: np.ndarray) -> np.ndarray:
+    """(n_pixels,) probability that the depth is right within 2 %, for parallel rays within 2 % of its range.
+
+    Parameters
+    ----------
+    judged : Judgement
+        The borders of faces.
+    held : (n_pixels,) float64
+        How firmly the component of each pixel is held by springs, 0 … 1.
+    """
+    if judged.graph.n_components == 1:
+        return np.ones(len(held))
+    odds = sum(getattr(_RIGHT, name) * cue for name, cue in certainty_cues(judged, held).items())
+    return 1 / (1 + np.exp(-np.asarray(odds)))
+
+
+def certainty_cues(judged: Judgement, held: np.ndarray) -> dict[str, np.ndarray]:
+    """(n_pixels,) cues, by the names of the fields of `_Right`; parameters as in `certainty`."""
+    graph, facts, potential = judged.graph, judged.facts, judged.potential
+    w = Witnesses.from_judgement(judged)
+    n, size, pixels = graph.n_components, np.bincount(graph.labels), graph.pixels
+    weight = np.minimum((facts.n[w.piece] / _CHOSEN.unit) ** _CHOSEN.power, _CHOSEN.most)
+    contact = weight * np.maximum(w.touch - np.maximum(w.left_front, w.right_front), 0)
+    span = 1.0 if pixels.map.camera.central else float(np.ptp(np.quantile(potential, [0.01, 0.99])))
+    torn = np.abs(w.offset) > np.maximum(w.tolerance, _CHOSEN.torn / float(np.median(pixels.map.focal)))
+    valley = (facts.lean_left + facts.lean_right)[w.piece] > _CHOSEN.valley
+    against = np.where(torn & (np.abs(w.offset) > _CHOSEN.notable * span), contact, 0.0)
+
+    def of_component(values: np.ndarray) -> np.ndarray:
+        return np.bincount(w.left, values, n) + np.bincount(w.right, values, n)
+
+    near = np.zeros(pixels.n_pixels)
+    told = np.flatnonzero(against)
+    component = np.concatenate([w.left[told], w.right[told]])
+    order = np.argsort(component, kind="stable")
+    start = np.searchsorted(component[order], np.arange(n + 1))
+    piece = np.tile(told, 2)[order]
+    _nearby(
+        pixels.map.position, pixels.map.shape[1], graph.labels, start, facts.row[w.piece[piece]],
+        facts.column[w.piece[piece]], against[piece], _CHOSEN.reach, near,
+    )  # fmt: skip
+    return {
+        "held": held,
+        "standing": np.log1p(of_component(np.where(~torn & valley, contact, 0.0)))[graph.labels],
+        "contradicted": np.log1p(of_component(against) / np.sqrt(size))[graph.labels],
+        "contradicted_near": np.log1p(near),
+        "size": np.log(size / size.sum())[graph.labels],
+        "always": np.ones(pixels.n_pixels),
+    }
+
+
+@kernel
+def _nearby(position, width, labels, start, row, column, strength, reach, out):
+    """Sum up the strengths of the places of each pixel's component, which fall off with their distance.
+
+    The places of component c are start[c]:start[c+1]. The distance is that of the middle of the pixel's cell.
+    """
+    columns = width // _CELL + 1
+    seen = np.full((position[-1] // width // _CELL + 1) * columns, -1, np.int32)
+    value = np.zeros(len(seen))
+    for p in range(len(position)):
+        c = labels[p]
+        if start[c] == start[c + 1]:
+            continue
+        i, j = position[p] // width // _CELL, position[p] % width // _CELL
+        cell = i * columns + j
+        if seen[cell] != c:
+            y, x = (i + 0.5) * _CELL - 0.5, (j + 0.5) * _CELL - 0.5
+            total = 0.0
+            for k in range(start[c], start[c + 1]):
+                dy, dx = row[k] - y, column[k] - x
+                total += strength[k] * np.exp(-np.sqrt(dy * dy + dx * dx) / reach)
+            seen[cell], value[cell] = c, total
+        out[p] = value[cell]
