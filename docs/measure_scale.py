@@ -25,9 +25,9 @@ TILE = 2048
 _WAVES = [(2.0, 300, 0.3), (3.0, 450, 1.9), (12.0, 1100, 4.0), (15.0, 1700, 2.6), (80.0, 5000, 5.3), (60.0, 4100, 0.9)]
 
 
-def surface(top, left, height, width):
-    """Depth (z away from the camera) and its slopes along u and v, in a box of the endless map."""
-    v, u = np.mgrid[top : top + height, left : left + width].astype(np.float64)
+def surface(top, left, height, width, every=1):
+    """Depth (z away from the camera) and its slopes along u and v, in some rows of a box of the endless map."""
+    v, u = np.mgrid[top : top + height : every, left : left + width].astype(np.float64)
     z, p, q = np.zeros_like(u), np.zeros_like(u), np.zeros_like(u)
     for amplitude, length, turn in _WAVES:
         a, b = 2 * np.pi / length * np.cos(turn), 2 * np.pi / length * np.sin(turn)
@@ -105,9 +105,9 @@ def errors(path, shape):
     depth = zarr.open_array(path, mode="r")
     differences = []
     for top, left, height, width in boxes(shape):
-        z, _, _ = surface(top, left, height, width)
-        found = depth[top : top + height, left : left + width]
-        differences.append((found - z)[::16].ravel())
+        z, _, _ = surface(top, left, height, width, every=16)
+        found = depth[top : top + height, left : left + width][::16]
+        differences.append((found - z).ravel())
     every = np.concatenate(differences)
     every = np.abs(every[np.isfinite(every)] - np.nanmedian(every))
     return {"mean error": float(every.mean()), "median error": float(np.median(every))}
@@ -119,7 +119,12 @@ def run(args):
     began = time.perf_counter()
     group = zarr.open_group(args.path, mode="r")
 
+    most, scratch = 0, Path(args.out.removesuffix(".zarr") + ".work")
+
     def show(stage, done, total):
+        nonlocal most
+        if done == total:
+            most = max(most, sum(file.stat().st_size for file in scratch.rglob("*") if file.is_file()))
         if args.verbose:
             print(f"{time.perf_counter() - began:8.1f} s {stage} {done}/{total}", flush=True)
 
@@ -133,6 +138,9 @@ def run(args):
         "cut edges": report.n_edges, "rounds": report.rounds, "iterations": len(report.history), "peaks GB": peaks,
         "seconds": {name: round(value, 1) for name, value in report.seconds.items()},
         "processor seconds": {name: [n, round(value, 1)] for name, (n, value) in report.tasks.items()},
+        "busy": {name: round(value, 1) for name, value in report.busy.items()}, "critical": round(report.critical, 1),
+        "per pixel": round(1e6 * sum(report.busy.values()) / (report.shape[0] * report.shape[1]), 2),
+        "scratch bytes per pixel": round(most / (report.shape[0] * report.shape[1]), 1),
         "warnings": report.warnings, **errors(report.depth, report.shape),
     }  # fmt: skip
     print(json.dumps(known, indent=1))
@@ -149,10 +157,11 @@ def whole(args):
     graph = QuotientGraph.from_normals(group["normals"][:], group["mask"][:], preset=args.preset, check=False)
     labels = zarr.open_array(args.out.replace("depth.zarr", "components.zarr"), mode="r")[:]
     print("same components:", bool(np.array_equal(labels, graph.label_image())), flush=True)
-    for name, solver in (("default", filling._MULTIGRID), ("exact", Multigrid(rtol=1e-12, maxiter=100))):
-        filling._MULTIGRID = solver
+    solvers = {"usual": filling._MULTIGRID, "exact": Multigrid(rtol=1e-12, maxiter=100)}
+    for name in args.filling.split(","):
+        filling._MULTIGRID = solvers[name]
         began = time.perf_counter()
-        result = graph.optimize()
+        result = graph.optimize(preset=args.preset, joining="none")
         found = result.depth
         size = np.ptp(found[np.isfinite(found)])
         worst = np.nanmax(np.abs(found - depth)) / size
@@ -225,6 +234,7 @@ if __name__ == "__main__":
         one.add_argument("--preset", default="best")
         one.add_argument("--tile", type=int, default=TILE)
         one.add_argument("--workers", type=int, default=1)
+        one.add_argument("--filling", default="usual,exact")
         one.add_argument("--resume", action="store_true")
         one.add_argument("--keep", action="store_true")
         one.add_argument("--verbose", action="store_true")

@@ -10,11 +10,12 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from laplacians import working_clock
-from laplacians.core import companion
+from laplacians.core import companion, edges
 
 from . import io, report
 from .analysis.exports import ExportedQuotient
 from .beyond.anchors import Anchors
+from .beyond.contradictions import compared
 from .beyond.division import divided_pixels, resolved_angle
 from .beyond.doubts import judged
 from .beyond.net_slope import levelled, slope_warnings
@@ -23,7 +24,7 @@ from .beyond.priors import Prior
 from .beyond.settling import Contact
 from .geometry.camera import Camera, as_camera
 from .geometry.jumps import Continuity, planar
-from .geometry.normals import NormalMap
+from .geometry.normals import FRAMES, NormalMap
 from .graph.lines import Lines, without_lines
 from .graph.pixels import PixelGraph
 from .graph.quotient import jumps_of
@@ -78,8 +79,8 @@ class QuotientGraph(ExportedQuotient):
         continuity: Continuity = planar,
         preset: str = "best",
         check: bool = True,
-        labels: ArrayLike | None = None,
-        image: ArrayLike | None = None,
+        labels: ArrayLike | str | PathLike[str] | None = None,
+        image: ArrayLike | str | PathLike[str] | None = None,
         forbidden: Lines | None = None,
         wrap: str = "auto",
         slope: str = "remove",
@@ -96,7 +97,8 @@ class QuotientGraph(ExportedQuotient):
             None is ``Orthographic()``.
         frame : str
             "opengl" (x right, y up, z to the viewer), "opencv" (x right, y down, z forward), "dsine" (x left, y up,
-            z to the viewer) or "directx" (x right, y down, z to the viewer).
+            z to the viewer) or "directx" (x right, y down, z to the viewer); or the directions of x, y and z, such as
+            "up,right,viewer".
         angle : float, "auto" or None
             θ_c in degrees. "auto" is the preset's choice: for "best" 2°, more under noise or for fine structure; for
             "paper" 3.5°. None makes every pixel a component of its own.
@@ -108,11 +110,11 @@ class QuotientGraph(ExportedQuotient):
         check : bool
             Whether the frame and the camera are compared with what the normals show. A clear contradiction becomes a
             warning of the result that names what would fit better.
-        labels : (H, W) integers or (n, H, W) bool, optional
+        labels : (H, W) integers, (n, H, W) bool or path, optional
             A segmentation of one's own instead of the angle: a label image, or masks of which the smaller lie on top.
             Connected pixels of one label are a component. Pixels with a negative label, or in no mask, are divided by the
             angle. 0 is a label; if it means the background, pass ``mask=labels > 0`` as well.
-        image : (H, W) or (H, W, 3) array, optional
+        image : (H, W) or (H, W, 3) array, image or path, optional
             A photograph. Where its colour changes, components end as well; see `quotientgraph.graph.colours`.
         forbidden : (H, W) bool or sequence of (n, 2) arrays, optional
             Lines of discontinuity, drawn or as polylines of points (column, row); see `quotientgraph.graph.lines`.
@@ -137,10 +139,15 @@ class QuotientGraph(ExportedQuotient):
         own, about_mask = io.understand_mask(mask, (height, width))
         mask = found.mask if own is None else own
         if height * width >= _LARGE and angle is not None:
-            companion.use("quotientgraph.rehearsal")
+            companion.use("quotientgraph.rehearsal", edges.__file__)
         given, corrected = io.understand_camera(camera, (height, width))
         view = as_camera(found.camera if given is None else given)
-        pixels = PixelGraph.from_map(NormalMap.from_array(found.normals, mask, view, frame, wrap), connectivity)
+        labels = None if labels is None else io.as_labels(labels, (height, width))
+        image, about_image = (None, []) if image is None else io.as_picture(image, (height, width))
+        named = frame in FRAMES
+        vectors = found.normals if named else io.to_opencv(found.normals, frame)
+        seen = NormalMap.from_array(vectors, mask, view, frame if named else "opencv", wrap)
+        pixels = PixelGraph.from_map(seen, connectivity)
         pixels = levelled(pixels, slope)
         if forbidden is not None:
             pixels, _ = without_lines(pixels, forbidden)
@@ -155,7 +162,7 @@ class QuotientGraph(ExportedQuotient):
             angle=chosen,
             preset=preset if by_angle else None,
             seconds={"graph": formed - began, "components": working_clock() - formed},
-            warnings=(*found.warnings, *about_mask, *corrected, *doubts, *slope_warnings(pixels)),
+            warnings=(*found.warnings, *about_mask, *about_image, *corrected, *doubts, *slope_warnings(pixels)),
         )
 
     def optimize(
@@ -176,11 +183,11 @@ class QuotientGraph(ExportedQuotient):
         creases: str | None = None,
         joining: str | None = None,
         preset: str | None = None,
-        prior: ArrayLike | None = None,
+        prior: ArrayLike | str | PathLike[str] | None = None,
         prior_weight: float = 1.0,
         prior_kind: str = "auto",
-        prior_confidence: ArrayLike | None = None,
-        anchors: Sequence[tuple[float, float, float]] | None = None,
+        prior_confidence: ArrayLike | str | PathLike[str] | None = None,
+        anchors: Sequence[tuple[float, float, float]] | ArrayLike | None = None,
         contacts: Sequence[Contact] | None = None,
     ) -> Reconstruction:
         """Integrate the components and find their relative scales.
@@ -217,7 +224,7 @@ class QuotientGraph(ExportedQuotient):
             Stands for what is not given: "best" is contracted, anywhere, certain and natural; "paper" is the
             published method: induced, midway, none and absolute. By default the preset that the graph was made with. If that
             was another one and chose the angle, the components are formed anew with the angle of this one.
-        prior : (H, W) array, optional
+        prior : (H, W) array, image or path, optional
             Coarse depth, NaN where unknown, of any scale and offset, dense or sparse, with noise, outliers, blurred
             edges and a smooth error of some per cent. It decides what normals leave open: depth across full
             discontinuities and between separate pieces. Components are split where it jumps and the normals do not tell,
@@ -228,9 +235,9 @@ class QuotientGraph(ExportedQuotient):
             What the prior is: "depth" or "disparity" (inverse depth) of unknown scale, "affine" or "affine-disparity" if
             it has an unknown offset as well. "auto" finds out: it takes for disparity what falls where depth rises, and
             takes out an offset that is significant.
-        prior_confidence : (H, W) array, optional
+        prior_confidence : (H, W) array, image or path, optional
             How sure the prior is of each pixel, 0 … 1; a pixel counts by that part.
-        anchors : sequence of (u, v, depth), optional
+        anchors : sequence of (u, v, depth) or (n, 3) array, optional
             Known depths at pixels: column, row, depth. They fix the absolute scale, and separate surfaces against each
             other.
         contacts : sequence of ((u, v), (u, v)), optional
@@ -263,14 +270,20 @@ class QuotientGraph(ExportedQuotient):
         if self.preset not in (None, preset or self.preset):
             angle = resolved_angle(settings.angle, self.pixels)
             graph = replace(self.divided(components_by_angle(self.pixels, angle)), angle=angle, preset=preset)
-        known = Anchors.from_depths(graph, anchors)
-        place = Prior.from_depth(graph, prior, settings.prior_kind, prior_confidence, prior_weight, known)
+        shape = self.pixels.map.shape
+        stated = None if anchors is None else io.as_anchors(anchors)
+        known = Anchors.from_depths(graph, stated)
+        coarse = None if prior is None else io.as_depth(prior, shape)
+        if prior is None and prior_confidence is not None:
+            raise ValueError("prior_confidence: there is no prior that it belongs to; pass prior as well")
+        sure = None if prior_confidence is None else io.as_confidence(prior_confidence, shape)
+        place = Prior.from_depth(graph, coarse, settings.prior_kind, sure, prior_weight, known)
         hooks = hooks_for(graph, settings, known if place is None else None, place)
-        found = optimize(graph, settings, hooks, progress)
+        found = compared(optimize(graph, settings, hooks, progress), known)
         # The published method says nothing about confidence, so its preset does not spend time on it.
         plain = (preset or self.preset) == "paper"
         result = Reconstruction.from_outcome(found if plain else judged(found))
-        later = anchors if known is not None and hooks.known is None and place is None else None
+        later = stated if known is not None and hooks.known is None and place is None else None
         return result.settle(contacts, later) if contacts or later else result
 
     def _repr_html_(self) -> str:

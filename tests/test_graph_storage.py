@@ -159,3 +159,12 @@ def test_missing_and_foreign_files(tmp_path):
             QuotientGraph.load(path)
     with pytest.raises(io.OutputError):
         QuotientGraph.from_normals(np.tile([0.0, 0.0, 1.0], (3, 3, 1))).save(tmp_path / "no" / "where.qg")
+
+
+@pytest.mark.parametrize("suffix", [".graphml", ".csv", ".parquet", ".PNG"])
+def test_names_that_say_something_else_are_refused(tmp_path, suffix):
+    """An archive of arrays that is called GraphML would be a riddle to the program that opens it."""
+    graph = QuotientGraph.from_normals(np.tile([0.0, 0.0, 1.0], (3, 3, 1)))
+    with pytest.raises(OSError, match=r"is saved as \.npz, not as .*write_tables"):
+        graph.save(tmp_path / f"graph{suffix}")
+    assert list(tmp_path.iterdir()) == []

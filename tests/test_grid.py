@@ -211,8 +211,8 @@ def test_threads_do_not_change_the_result(case, monkeypatch):
     def scattered(self, *args):
         if not self.shared or args[-1] is WHOLE:
             return call(self, *args)
-        for k in (2, 0, 1):
-            self.compiled()(*args, (k, 3))
+        for k in (2, 0, 3, 1):
+            self.compiled()(*args, (k, 2))
         return None
 
     monkeypatch.setattr(Kernel, "__call__", scattered)

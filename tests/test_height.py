@@ -2,6 +2,7 @@
 
 import json
 import struct
+import warnings
 import zlib
 
 import numpy as np
@@ -309,3 +310,17 @@ def test_panorama_and_wrap_on_the_command_line(tmp_path, capsys):
     assert "distance" in capsys.readouterr().out
     ratio = qio.read_depth(tmp_path / "p" / "depth.npy") / room.depth
     assert np.median(np.abs(ratio / np.median(ratio) - 1)) < 0.02
+
+
+@pytest.mark.parametrize(
+    ("hidden", "across"), [(np.s_[:, 3:6], True), (np.s_[2:9], True), (np.s_[:, 0], False), (np.s_[:, 1:], False)]
+)
+def test_lines_without_a_normal_give_no_foreign_warning(hidden, across):
+    """Whole rows or columns without normals; where the seam cannot be seen, nothing says that the map tiles."""
+    normals = np.tile([0.0, 0.0, 1.0], (12, 14, 1))
+    normals[..., 0] = 0.3 * np.cos(2 * np.pi * np.arange(14) / 14)
+    normals[hidden] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        word, _ = detect_tile(normals)
+    assert (word in ("x", "both")) == across

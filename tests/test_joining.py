@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy import ndimage
 
 from quotientgraph import Orthographic, QuotientGraph, scenes
 from quotientgraph.beyond.absorbing import absorbed, has_faces
@@ -210,3 +211,26 @@ class TestJoined:
         graph = QuotientGraph.from_normals(np.tile([0.0, 0.1, 1.0], (9, 7, 1)), check=False)
         assert not joined(graph, graph.filled()).placed
         assert graph.optimize().converged
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_pieces_of_a_flipped_picture_are_the_flipped_pieces(seed):
+    """Chains that are walked the other way, loops that begin elsewhere, and points that are equally far divide alike."""
+    noise = ndimage.gaussian_filter(np.random.default_rng(seed).standard_normal((40, 52)), 2 + seed % 3)
+    blobs = np.digitize(noise, np.quantile(noise, [0.3, 0.6, 0.8]))
+    blobs[5:12, 30:41] = 4  # a rectangle, all of whose corners are equally far from its middle
+
+    def pieces(labels, number):
+        """The pairs of pixels, by their numbers in the picture as it was, of each piece."""
+        normals = np.tile([0.0, 0.0, 1.0], (*labels.shape, 1))
+        borders = BorderPieces.from_graph(QuotientGraph.from_normals(normals, labels=labels, check=False))
+        pairs = [
+            frozenset(pair) for pair in zip(number[borders.left].tolist(), number[borders.right].tolist(), strict=True)
+        ]
+        return {frozenset(pairs[a:b]) for a, b in zip(borders.start[:-1], borders.start[1:], strict=True)}
+
+    number = np.arange(blobs.size).reshape(blobs.shape)
+    usual = pieces(blobs, number.ravel())
+    assert len(usual) > 20
+    for flip in (lambda a: a[::-1], lambda a: a[:, ::-1], lambda a: a[::-1, ::-1], lambda a: a.T, lambda a: a.T[::-1]):
+        assert pieces(np.ascontiguousarray(flip(blobs)), flip(number).ravel()) == usual

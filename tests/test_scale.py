@@ -25,7 +25,7 @@ zarr = pytest.importorskip("zarr")
 from quotientgraph import scale  # noqa: E402
 from quotientgraph.scale import borders  # noqa: E402
 from quotientgraph.scale.coarse import Patch  # noqa: E402
-from quotientgraph.scale.memory import bytes_of, tile_for  # noqa: E402
+from quotientgraph.scale.memory import bytes_of, check_driver, driver_needs, tile_for  # noqa: E402
 from quotientgraph.scale.sources import Source  # noqa: E402
 from quotientgraph.scale.tiling import Box, Tiling  # noqa: E402
 
@@ -84,7 +84,7 @@ def difference(result, depth):
 )
 def test_tiles_give_the_answer_of_the_whole_map(tmp_path, preset, settings):
     """Depth and components are those of the map in memory, for a size that no tile divides."""
-    normals, mask = bumpy(170, 203)
+    normals, mask = bumpy(140, 181)
     depth, report = scale.integrate(
         normals, mask, out=tmp_path / "depth.zarr", tile=64, workers=1, preset=preset, **settings
     )
@@ -110,16 +110,17 @@ def test_tiles_give_the_answer_of_the_whole_map(tmp_path, preset, settings):
 def test_odd_maps(tmp_path, part, noise, settings):
     """Every pixel a component, maps narrower than a tile, crumbs: the answer is that of the whole map."""
     normals, mask = (image[part] for image in bumpy(90, 110, noise))
-    depth, _ = scale.integrate(normals, mask, out=tmp_path / "depth.zarr", tile=40, workers=1, **settings)
+    depth, report = scale.integrate(normals, mask, out=tmp_path / "depth.zarr", tile=40, workers=1, **settings)
     assert difference(whole(normals, mask, **settings), depth.compute()) < 1e-6
+    assert len(report.rounds) < 20, "rounds go on although nothing but constants changes"
 
 
 def test_the_map_has_hidden_jumps_across_tiles():
     """The comparison above means something: components of the map hide depth jumps, longer than a tile."""
-    normals, mask = bumpy(170, 203)
+    normals, mask = bumpy(140, 181)
     graph = QuotientGraph.from_normals(normals, mask, check=False)
     found = hidden_jumps(graph, *equations(graph, None))
-    column = graph.pixels.map.position[graph.pixels.tail[found]] % 203
+    column = graph.pixels.map.position[graph.pixels.tail[found]] % 181
     assert np.ptp(column) > 64
 
 
@@ -343,29 +344,36 @@ def test_rays_by_formula_are_those_of_the_array(tmp_path):
 
 
 def test_the_coarse_system_is_the_galerkin_product(small):
-    """PᵀLP, added up over the two halves of the edges, is the product of the matrices; P is `add_to`, Pᵀ is `sums`."""
+    """PᵀLP, added up over two parts of the rows, is the product of the matrices; P is `add_to`, Pᵀ is `sums`."""
+    shape = small[1].shape
     graph = QuotientGraph.from_normals(*small, check=False)
-    pixels, shape = graph.pixels, small[1].shape
-    rank = np.where(graph.labels < 2, graph.labels, -1)
-    patch = Patch.from_ranks(Box(0, 0, *shape), 16, pixels.map.position, rank, shape)
-    weight = np.random.default_rng(0).random(pixels.n_edges) * (rank[pixels.tail] == rank[pixels.head])
-    keys = patch.keys.ravel()
+    number = np.full((shape[0] + 2, shape[1] + 2), -1, dtype=np.int32)
+    number[1:-1, 1:-1] = np.where(graph.label_image() < 3, graph.label_image(), -1)
+    patch = Patch.from_ranks(Box(0, 0, *shape), 16, number, np.array([1, -1, 0]), shape)
     random = np.random.default_rng(1)
+    weight, laplacian = np.zeros((4, *number.shape), dtype=np.float32), []
+    for k, (dv, du) in enumerate(((0, 1), (1, -1), (1, 0), (1, 1))):
+        same = (number >= 0) & (number == np.roll(number, (-dv, -du), (0, 1)))
+        weight[k][same] = random.random(np.count_nonzero(same)) + 0.1
+        laplacian.append((weight[k], dv, du))
+    keys = patch.keys.ravel()
     a, b = random.random(len(keys)), random.random(len(keys))
-    x, y = np.zeros(pixels.n_pixels), np.zeros(pixels.n_pixels)
+    x, y = np.zeros(number.shape), np.zeros(number.shape)
     patch.add_to(x, keys, a)
     patch.add_to(y, keys, b)
-    flow = weight * (x[pixels.tail] - x[pixels.head])
-    expected = float(np.sum(flow * (y[pixels.tail] - y[pixels.head])))
-    half = np.arange(pixels.n_edges) % 2 == 0
+    expected = sum(
+        float(np.sum(w * (x - np.roll(x, (-dv, -du), (0, 1))) * (y - np.roll(y, (-dv, -du), (0, 1)))))
+        for w, dv, du in laplacian
+    )
+    assert expected > 0
     total = 0.0
-    for part in (half, ~half):
-        row, column, value = patch.matrix(pixels.tail, pixels.head, np.where(part, weight, 0.0))
+    for rows in (slice(1, 40), slice(40, number.shape[0] - 1)):
+        row, column, value = patch.matrix(weight, rows, slice(1, number.shape[1] - 1))
         i, j = np.searchsorted(keys, row), np.searchsorted(keys, column)
         total += float(np.sum(value * np.where(i == j, a[i] * b[i], a[i] * b[j] + a[j] * b[i])))
     assert total == pytest.approx(expected, rel=1e-10)
     found, sums = patch.sums(y)
-    assert np.dot(sums, a[np.searchsorted(keys, found)]) == pytest.approx(float(np.dot(x, y)), rel=1e-10)
+    assert np.dot(sums, a[np.searchsorted(keys, found)]) == pytest.approx(float(np.sum(x * y)), rel=1e-10)
 
 
 def test_tiles_cover_the_map_once():
@@ -388,6 +396,46 @@ def test_memory_decides_on_the_tile():
         tile_for(bytes_of("100MB"))
     with pytest.raises(ValueError, match="not a size"):
         bytes_of("much")
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"wrap": "x"}, r"wrap: .*do not meet.*quotientgraph\.integrate"),
+        ({"joining": "certain"}, "joining: .*leave it out"),
+        ({"anchors": [(1, 1, 1.0)]}, "anchors: .*leave it out"),
+        ({"camera": RayMap.equirectangular((96, 192))}, "camera: .*panorama"),
+    ],
+    ids=["wrap", "joining", "anchors", "panorama"],
+)
+def test_what_needs_the_whole_map_is_refused(tmp_path, settings, text):
+    """The error names the keyword and what to do instead, and nothing is written."""
+    with pytest.raises(ValueError, match=text):
+        scale.integrate(np.ones((96, 192, 3), dtype=np.float32), out=tmp_path / "depth.zarr", tile=48, **settings)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_driver_without_enough_memory_says_so_early(small, tmp_path):
+    """After the labels, before anything large is loaded; the message names what takes the memory and the remedy."""
+    stages = []
+    with pytest.raises(
+        MemoryError, match=r"driver will need about 0\.\d GB.*0\.0 GB are allowed \(memory\); choose a larger"
+    ):
+        scale.integrate(
+            *small,
+            out=tmp_path / "depth.zarr",
+            tile=48,
+            workers=1,
+            memory=1e6,
+            progress=lambda *one: stages.append(one[0]),
+        )
+    assert stages[-1] == "labels"
+    needs = [driver_needs(Tiling((2**16, 2**16), tile, 128), 64, 2**18 // tile * 2**16, 1000) for tile in (1024, 2048)]
+    assert needs[0]["pixels along seams"] == 2 * needs[1]["pixels along seams"]
+    for most, remedy in (("pixels along seams", "tiles"), ("the coarse grid", "overlap"), ("components", "angle")):
+        with pytest.raises(MemoryError, match=rf"for {most}.*larger {remedy}"):
+            check_driver({"the program": 1, **dict.fromkeys(needs[0], 1), most: 10**10}, 1e9)
+    check_driver(needs[1], sum(needs[1].values()))
 
 
 def test_the_command_line(small, tmp_path, monkeypatch, capsys):
@@ -427,6 +475,7 @@ def test_killed_workers_lose_nothing(small, undisturbed, tmp_path):
     assert stored(tmp_path) == undisturbed
 
 
+@pytest.mark.slow
 def test_killed_drivers_lose_nothing(small, undisturbed, tmp_path):
     """A driver that ends at once, without a chance to tidy up, leaves a folder from which the next one goes on."""
     np.savez(tmp_path / "map.npz", normals=small[0], mask=small[1])

@@ -21,17 +21,29 @@ from ..geometry.normals import NormalMap
 from ..geometry.wrapping import Wrap
 from ..graph.pixels import PixelGraph
 from ..graph.quotient import Quotient, jumps_of
-from ..io import InputError, atomic
+from ..io import InputError, OutputError, atomic
 from ..io.formats import check_file
 from ..io.numpy_files import read_npz
 
 G = TypeVar("G", bound=Quotient)
 
 _KIND, _VERSION = "quotientgraph decomposition", 1
+# Names that would say something wrong about what is in the file.
+_OTHERS = (
+    ".graphml", ".gml", ".gexf", ".dot", ".csv", ".tsv", ".parquet", ".json", ".yaml", ".pkl", ".pickle", ".npy", ".mat",
+    ".h5", ".hdf5", ".zarr", ".png", ".jpg", ".jpeg", ".tif", ".tiff", ".exr", ".ply", ".obj", ".glb", ".gltf", ".stl",
+    ".html", ".txt",
+)  # fmt: skip
 
 
 def save_graph(graph: Quotient, path: str | PathLike[str]) -> None:
-    """Write a decomposition with its levels; `load_graph` reads it."""
+    """Write a decomposition with its levels; `load_graph` reads it. The name ends in .npz, or in no known suffix."""
+    suffix = Path(path).suffix.lower()
+    if suffix in _OTHERS:
+        raise OutputError(
+            f"{path}: a decomposition is saved as .npz, not as {suffix}; for other programs there are "
+            "quotientgraph.io.write_tables (.graphml, .csv, .parquet), to_networkx, to_igraph and to_pandas"
+        )
     levels = graph.levels
     first, pixels, source = levels[0], graph.pixels, graph.pixels.map
     _check_map(source)

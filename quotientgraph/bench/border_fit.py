@@ -18,7 +18,14 @@ from .. import QuotientGraph, scenes
 from ..beyond.absorbing import absorbed
 from ..beyond.border_cues import contact_cues, front_cues
 from ..beyond.border_facts import PieceFacts
-from ..beyond.border_junctions import following, junctions, log_probabilities, order_table, propagate
+from ..beyond.border_junctions import (
+    following,
+    junctions,
+    log_probabilities,
+    order_table,
+    propagate,
+    without_owner,
+)
 from ..beyond.border_pieces import BorderPieces
 from ..geometry.camera import Camera, as_camera
 from ..geometry.jumps import interval
@@ -112,7 +119,7 @@ def factors(views: list[View], contact: np.ndarray, front: np.ndarray) -> tuple[
                 by_chance, (turn, np.full(len(turn), a), np.full(len(turn), b)), p[follow[:, 0], a] * p[follow[:, 1], b]
             )
     beside, by_chance = _symmetric(beside), _symmetric(by_chance)
-    return _DAMPED * np.log(seen / expected), _DAMPED * np.log(beside / by_chance)
+    return without_owner(_DAMPED * np.log(seen / expected)), _DAMPED * np.log(beside / by_chance)
 
 
 def fit(views: list[View]) -> dict[str, np.ndarray]:

@@ -27,6 +27,9 @@ _WIDEST = 60.0  # degrees: beyond it nothing is absorbed
 # streets and real views 0.4 to 1.
 _LARGE, _FEWEST, _SCATTER, _NOTABLE = 0.005, 100, 1e-4, 0.25
 _SAMPLE = 200_000  # edges that noise is estimated from
+# Of a map without noise that has notable faces, this part of the neighbouring normals differs by no more than so much.
+_ALIKE, _ROUNDED = 0.2, 1e-5
+_PRECISE_UP_TO = 2**18  # pixels of a map that is filled precisely; larger ones would take noticeably longer
 
 
 def absorbed(graph: _Q) -> _Q:
@@ -37,14 +40,24 @@ def absorbed(graph: _Q) -> _Q:
     angle = np.degrees(np.arccos(np.clip(cosine, -1, 1)))
     size = np.bincount(graph.labels)
     one, other = size[graph.tail], size[graph.head]
-    order = np.lexsort((np.maximum(one, other), np.minimum(one, other), angle))  # of equal angles the smaller first
-    order = order[angle[order] <= _WIDEST]
+    smaller, larger, least = np.minimum(one, other), np.maximum(one, other), 0.0 if graph.angle is None else graph.angle
+    # Components only grow, so that an edge too wide for the smaller of the two now will be too wide later.
+    order = np.flatnonzero((angle <= _WIDEST) & (angle <= least + _REACH / smaller))
+    # Of equal angles the smaller first, then what is nearer to the middle of the image, whichever way that is turned.
+    keys = _from_middle(graph, order), larger[order], smaller[order], np.round(angle[order], 9)
+    order = order[np.lexsort(keys)]
     chosen = np.zeros(len(cut), dtype=np.bool_)
-    _absorb(
-        order, graph.tail, graph.head, angle, np.arange(graph.n_components), size,
-        0.0 if graph.angle is None else graph.angle, chosen,
-    )  # fmt: skip
+    parent = np.arange(graph.n_components, dtype=np.int32)
+    _absorb(order, graph.tail, graph.head, angle, parent, size, least, chosen)
     return graph.contract(cut[chosen])
+
+
+def _from_middle(graph: Quotient, which: np.ndarray) -> np.ndarray:
+    """(n,) squared distance of the middles of cut edges from that of the image."""
+    pixels, (height, width) = graph.pixels, graph.pixels.map.shape
+    row, column = np.divmod(pixels.map.position, width)
+    tail, head = pixels.tail[graph.cut[which]], pixels.head[graph.cut[which]]
+    return (row[tail] + row[head] - height + 1.0) ** 2 + (column[tail] + column[head] - width + 1.0) ** 2
 
 
 def flat_components(graph: Quotient, least: float, scatter: float) -> np.ndarray:
@@ -76,6 +89,20 @@ def has_faces(graph: Quotient) -> bool:
     size = np.bincount(graph.labels)
     least, notable = max(_FEWEST, _LARGE * len(graph.labels)), _NOTABLE * len(graph.labels)
     return bool(size[size >= least].sum() >= notable and size[flat_components(graph, least, _SCATTER)].sum() >= notable)
+
+
+def deserves_precision(graph: Quotient) -> bool:
+    """Whether a map that has faces is small and free of noise: neighbouring normals of a face are then equal to rounding.
+
+    Joining such a map is worth a precise filling: a flipped map then gives the flipped surface. With noise, even that of 8
+    bits, more digits would be digits of the noise.
+    """
+    pixels = graph.pixels
+    if pixels.n_pixels > _PRECISE_UP_TO:
+        return False
+    step = max(1, pixels.n_edges // 20_000)
+    chord = np.abs(pixels.map.normals[pixels.tail[::step]] - pixels.map.normals[pixels.head[::step]]).max(axis=1)
+    return bool(len(chord)) and float(np.quantile(chord, _ALIKE)) < _ROUNDED
 
 
 @kernel

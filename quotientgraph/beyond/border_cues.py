@@ -80,7 +80,7 @@ def contact_cues(graph: Quotient, facts: PieceFacts) -> dict[str, np.ndarray]:
         "wide": np.maximum(np.log(width / 4), 0),
         "narrow": np.minimum(np.log(width), 0),
         "ridge": (most < -3).astype(np.float64),
-        "one_leans_in": np.clip(-least, 0, 40) / 40 * (most > 0),
+        "one_leans_in": np.clip(-least, 0, 40) / 40 * (most > 1e-6),
         "leans_out": np.clip(most, 0, 40) / 40,
         "leans_far_out": np.clip(most - 40, 0, 50) / 50,
         "both_lean_out": np.clip(least, 0, 40) / 40,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from laplacians.core.jit import kernel
-
-from ..geometry.jumps import crease_jump, interval
+from ..geometry.jumps import crease_jumps
 from ..graph.quotient import Quotient
 from .border_pieces import BorderPieces
 
@@ -46,6 +45,8 @@ class PieceFacts:
         Cosine between normal and viewing ray; 0 where the surface turns away.
     angle : float64
         Angle between the two normals, in degrees.
+    focal : float64
+        Pixels per unit of the potential; 1 where a piece has no component on one of its sides.
     """
 
     left: np.ndarray
@@ -68,6 +69,7 @@ class PieceFacts:
     facing_left: np.ndarray
     facing_right: np.ndarray
     angle: np.ndarray
+    focal: np.ndarray
 
     @property
     def valid(self) -> np.ndarray:
@@ -94,16 +96,13 @@ class PieceFacts:
         pixels, start = graph.pixels, borders.start
         labels = np.append(graph.labels, np.int32(-1))
         left, right = labels[borders.left[start[:-1]]], labels[borders.right[start[:-1]]]
-        line = np.empty((borders.n_pieces, 9))
-        crossing = np.full(len(borders.row), 0.5)
-        _fit_lines(borders.row, borders.column, borders.down, borders.along, start, line, crossing)
+        line, crossing = _fitted_lines(borders)
         inside = np.flatnonzero((borders.left >= 0) & (borders.right >= 0))
         a, b = borders.left[inside], borders.right[inside]
-        bounds = interval(pixels.map, a, b)
+        jumps = crease_jumps(pixels.map, a, b, 0.0, 0.5, 1.0)
+        least, largest = jumps.min(axis=0), jumps.max(axis=0)
         # The crease crosses each side where the smoothed piece does, between the two extremes that the pixels allow.
-        at_left, at_right = crease_jump(pixels.map, a, b, 0.0), crease_jump(pixels.map, a, b, 1.0)
-        at = crossing[inside]
-        jump = np.clip(at_left + at * (at_right - at_left), bounds[0], bounds[1])
+        jump = np.clip(jumps[0] + crossing[inside] * (jumps[2] - jumps[0]), least, largest)
         piece = borders.piece[inside]
         count = np.maximum(np.bincount(piece, minlength=borders.n_pieces), 1)
 
@@ -111,7 +110,8 @@ class PieceFacts:
             return np.bincount(piece, values, borders.n_pieces) / count
 
         # One focal length for a whole piece: the sides of a contact agree in the potential, not in pixels.
-        focal = mean(np.broadcast_to(pixels.map.focal, pixels.n_pixels)[a])
+        lengths = np.broadcast_to(pixels.map.focal, pixels.n_pixels)
+        focal = mean(0.5 * (lengths[a] + lengths[b]))
         offset = (jump - potential[a] + potential[b]) * focal[piece]
 
         position = (borders.row[inside] - line[piece, 0]) * line[piece, 2]
@@ -126,7 +126,8 @@ class PieceFacts:
         return cls(
             left, right, n, line[:, 5] - line[:, 4] + 1, line[:, 0], line[:, 1], line[:, 2], line[:, 3], line[:, 4],
             line[:, 5], line[:, 6:9], slope * (line[:, 5] - line[:, 4]), scatter, median / np.maximum(focal, 1e-9),
-            mean(bounds[1] - bounds[0]) * focal, lean[0], lean[1], facing[0], facing[1], angle,
+            mean(largest - least) * focal, lean[0], lean[1], facing[0], facing[1], angle,
+            np.where(focal > 0, focal, 1.0),
         )  # fmt: skip
 
 
@@ -156,9 +157,10 @@ def _attitudes(
     sides = [s / np.maximum(np.linalg.norm(s, axis=0), 1e-12) for s in sides]
     # The viewing ray, and the way from left to right across the border at right angles to it.
     if camera.central:
-        rays = [np.ravel(axis)[normal_map.position] for axis in camera.coordinates(normal_map.shape)]
-        ray = np.stack([mean(axis[a] + axis[b]) for axis in rays])
-        across = np.stack([mean(axis[b] - axis[a]) for axis in rays])
+        axes = [np.ravel(axis) for axis in camera.coordinates(normal_map.shape)]
+        at_left, at_right = ([axis[normal_map.position[k]] for axis in axes] for k in (a, b))
+        ray = np.stack([mean(one + other) for one, other in zip(at_left, at_right, strict=True)])
+        across = np.stack([mean(other - one) for one, other in zip(at_left, at_right, strict=True)])
     else:
         ray = np.stack([np.zeros(len(line)), np.zeros(len(line)), np.ones(len(line))])
         across = np.stack([-line[:, 2], line[:, 3], np.zeros(len(line))])
@@ -172,51 +174,40 @@ def _attitudes(
     return lean, facing, angle
 
 
-@kernel
-def _fit_lines(row, column, down, along, start, line, crossing):
-    """Of each piece: centre, direction of the walk, first and last position along it; and where it crosses each side.
+def _fitted_lines(borders: BorderPieces) -> tuple[np.ndarray, np.ndarray]:
+    """The line of each piece (n_pieces, 9), and where it crosses each side (n_sides,).
 
-    A parabola smooths the steps of the pixels. `crossing` is where between the two pixels of a side it passes, from 0 at the
-    left one to 1 at the right one.
+    A line is its centre, the direction of the walk, first and last position along it, and the three coefficients of a
+    parabola that smooths the steps of the pixels. A crossing is where between the two pixels of a side the parabola passes,
+    from 0 at the left one to 1 at the right one.
     """
-    for p in range(len(start) - 1):
-        s, e = start[p], start[p + 1]
-        n = e - s
-        y, x, yy, xx, xy = 0.0, 0.0, 0.0, 0.0, 0.0
-        for k in range(s, e):
-            y += row[k] / n
-            x += column[k] / n
-        for k in range(s, e):
-            yy += (row[k] - y) ** 2
-            xx += (column[k] - x) ** 2
-            xy += (row[k] - y) * (column[k] - x)
-        turn = 0.5 * np.arctan2(2 * xy, xx - yy)
-        dx, dy = np.cos(turn), np.sin(turn)
-        if n == 1:
-            dx, dy = float(along[s]), float(down[s])
-        walked = 0.0
-        for k in range(s, e):
-            walked += dy * down[k] + dx * along[k]
-        if walked < 0:
-            dx, dy = -dx, -dy
-        m = np.zeros(8)  # sums of t⁰ … t⁴, and of h, th, t²h, over positions t along the piece and h to its right
-        first, last = 1e9, -1e9
-        for k in range(s, e):
-            t, h = (row[k] - y) * dy + (column[k] - x) * dx, (row[k] - y) * dx - (column[k] - x) * dy
-            first, last = min(first, t), max(last, t)
-            for power in range(5):
-                m[power] += t**power
-            for power in range(3):
-                m[5 + power] += h * t**power
-        bend0, bend1, bend2 = m[5] / n, 0.0, 0.0
-        if n >= 8:
-            system = np.array([[m[0], m[1], m[2]], [m[1], m[2], m[3]], [m[2], m[3], m[4] + 1e-9]])
-            bend = np.linalg.solve(system, m[5:8])
-            bend0, bend1, bend2 = bend[0], bend[1], bend[2]
-        for k in range(s, e):
-            t, h = (row[k] - y) * dy + (column[k] - x) * dx, (row[k] - y) * dx - (column[k] - x) * dy
-            away = bend0 + bend1 * t + bend2 * t * t - h
-            step = abs(dx) if row[k] % 1 != 0 else abs(dy)
-            crossing[k] = min(1.0, max(0.0, 0.5 + away / step)) if step > 0.2 else 0.5
-        line[p, 0], line[p, 1], line[p, 2], line[p, 3], line[p, 4], line[p, 5] = y, x, dy, dx, first, last
-        line[p, 6], line[p, 7], line[p, 8] = bend0, bend1, bend2
+    start, piece, n_pieces = borders.start[:-1], borders.piece, borders.n_pieces
+    n = np.diff(borders.start)
+
+    def total(values: np.ndarray) -> np.ndarray:
+        return np.bincount(piece, values, n_pieces)
+
+    row, column = total(borders.row / n[piece]), total(borders.column / n[piece])
+    v, u = borders.row - row[piece], borders.column - column[piece]
+    # Functions of the standard library: those of NumPy differ in the last digit from processor to processor.
+    turn = [0.5 * math.atan2(y, x) for y, x in zip((2 * total(v * u)).tolist(), (total(u * u) - total(v * v)).tolist())]
+    along, down = np.array(list(map(math.cos, turn))), np.array(list(map(math.sin, turn)))
+    single = n == 1
+    along[single], down[single] = borders.along[start[single]], borders.down[start[single]]
+    backwards = total(down[piece] * borders.down + along[piece] * borders.along) < 0
+    along, down = np.where(backwards, -along, along), np.where(backwards, -down, down)
+    dx, dy = along[piece], down[piece]
+    t, h = v * dy + u * dx, v * dx - u * dy  # positions along the piece and to its right
+    square = t * t
+    sums = n.astype(np.float64), total(t), total(square), total(t * square), total(square * square) + 1e-9
+    right = np.stack([total(h), total(h * t), total(h * square)], axis=-1)
+    bend = np.zeros((n_pieces, 3))
+    bend[:, 0] = right[:, 0] / n
+    curved = np.flatnonzero(n >= 8)
+    system = np.stack([np.stack([s[curved] for s in sums[i : i + 3]], axis=-1) for i in range(3)], axis=1)
+    bend[curved] = np.linalg.solve(system, right[curved][..., None])[..., 0]
+    away = bend[piece, 0] + bend[piece, 1] * t + bend[piece, 2] * t * t - h
+    step = np.abs(np.where(borders.row % 1 != 0, dx, dy))
+    crossing = np.where(step > 0.2, np.clip(0.5 + away / np.maximum(step, 0.2), 0.0, 1.0), 0.5)
+    ends = (np.minimum.reduceat(t, start), np.maximum.reduceat(t, start)) if n_pieces else (row, row)
+    return np.column_stack([row, column, down, along, *ends, bend]), crossing

@@ -62,7 +62,7 @@ def propagated(
         belief,
         junctions(borders, facts),
         following(borders, facts),
-        np.array(_FACTORS.orders),
+        without_owner(np.array(_FACTORS.orders)),
         np.array(_FACTORS.neighbours),
     )
     return _FACTORS.contact_scale * contact + _FACTORS.contact_shift, _FACTORS.front_scale * front
@@ -85,11 +85,29 @@ def propagate(
 
     `meeting` and `follow` are what `junctions` and `following` return; `orders` and `neighbours` are log-factors.
     """
-    belief = belief.copy()
-    _propagate(belief, *meeting, order_table(), orders, *follow, neighbours, _ROUNDS, _DAMPING)
+    own, belief = belief, belief.copy()
+    pieces, sign, geometry = meeting
+    kind = 8 * geometry.astype(np.int64) + (sign < 0) @ np.array([1, 2, 4])
+    _propagate(
+        belief, own, pieces, kind, _junction_tables(orders), np.array(list(np.ndindex(3, 3, 3))), *follow, neighbours,
+        _ROUNDS, _DAMPING, np.empty((3, 3)), np.empty(3), np.empty(27),
+        np.zeros((len(pieces), 3, 3)), np.zeros((len(follow[0]), 2, 3)),
+    )  # fmt: skip
     p = np.exp(belief - belief.max(axis=1, keepdims=True))
     p = p / p.sum(axis=1, keepdims=True) + 1e-5
     return np.log(p[:, 0]) - np.log(p[:, 1] + p[:, 2]), np.log(p[:, 1]) - np.log(p[:, 2])
+
+
+def without_owner(orders: np.ndarray) -> np.ndarray:
+    """The (3, 9) log-factors of orders with those of no line averaged over the three that might own one.
+
+    Without a line no component is its owner, so who is called that must not matter.
+    """
+    out = orders.copy()
+    for alone, pair in ((1, 3), (2, 4)):
+        out[0, [alone, pair]] = (orders[0, alone] + 2 * orders[0, pair]) / 3
+    out[0, 5:8] = orders[0, 5:8].mean()
+    return out
 
 
 @cache
@@ -120,13 +138,9 @@ def junctions(borders: BorderPieces, facts: PieceFacts) -> tuple[np.ndarray, np.
     begin = np.flatnonzero(np.diff(corner[order], prepend=-1))
     begin = begin[np.diff(np.append(begin, len(order))) == 3]
     end = order[begin[:, None] + np.arange(3)]
-    piece, heading, away = np.empty(end.shape, dtype=np.int32), np.empty((*end.shape, 2)), np.empty(end.shape)
     width = borders.width + 1
     place = np.stack([corner[end] // width - 0.5, corner[end] % width - 0.5], axis=-1)
-    _leave(
-        end, place, borders.chain, facts.n, facts.row, facts.column, facts.down, facts.along, facts.first, facts.last,
-        facts.bend, piece, heading, away,
-    )  # fmt: skip
+    piece, heading, away = _leaving(end, place, borders.chain, facts)
     left, right = facts.left[piece], facts.right[piece]
     sides = np.sort(np.concatenate([left, right], axis=1), axis=1)
     whole = (
@@ -142,6 +156,9 @@ def junctions(borders: BorderPieces, facts: PieceFacts) -> tuple[np.ndarray, np.
         bent = np.arctan2(np.abs(cross), -dot) / (0.025 + 0.7 / shorter)
         misfit[:, k] = np.where(shorter < 4, 9.0, np.maximum(bent, np.maximum(np.abs(away[:, a]), np.abs(away[:, b]))))
     best = np.argmin(misfit, axis=1)
+    # Where two lines are equally likely there is none.
+    second = np.partition(misfit, 1, axis=1)[:, 1]
+    misfit[second - misfit.min(axis=1) < 1e-9] = 9.0
     turn = choices[best]
     piece, left, right = (np.take_along_axis(v, turn, axis=1) for v in (piece, left, right))
     shorter = np.minimum(facts.length[piece[:, 0]], facts.length[piece[:, 1]])
@@ -156,94 +173,122 @@ def junctions(borders: BorderPieces, facts: PieceFacts) -> tuple[np.ndarray, np.
 
 def following(borders: BorderPieces, facts: PieceFacts) -> tuple[np.ndarray, np.ndarray]:
     """Pairs of pieces that follow each other along a chain, and how the chain turns between them."""
-    chain = np.repeat(np.arange(len(borders.chain) - 1), np.diff(borders.chain))
-    valid = facts.valid
-    a = np.flatnonzero((chain[1:] == chain[:-1]) & valid[1:] & valid[:-1])
-    cross = facts.along[a] * facts.down[a + 1] - facts.down[a] * facts.along[a + 1]
-    turn = -np.arctan2(cross, facts.along[a] * facts.along[a + 1] + facts.down[a] * facts.down[a + 1])
+    count = np.diff(borders.chain)
+    last = borders.chain[1:] - 1
+    after = np.arange(1, borders.n_pieces + 1)
+    after[last[count > 0]] = -1
+    around = (borders.ends[:, 0] < 0) & (count > 1)  # the last piece of a closed loop is followed by its first
+    after[last[around]] = borders.chain[:-1][around]
+    a = np.flatnonzero((after >= 0) & facts.valid & facts.valid[after])
+    b = after[a]
+    cross = facts.along[a] * facts.down[b] - facts.down[a] * facts.along[b]
+    turn = -np.arctan2(cross, facts.along[a] * facts.along[b] + facts.down[a] * facts.down[b])
+    # Where a chain turns right back, the side that it goes back on tells the direction.
+    beside = facts.along[a] * (facts.row[b] - facts.row[a]) - facts.down[a] * (facts.column[b] - facts.column[a])
+    turn = np.where(np.abs(turn) < 3.1, turn, -4 * np.sign(np.round(beside, 9)))
     kind = np.where(np.abs(turn) < 0.25, 0, np.where(turn > 0, 1, 2)).astype(np.int8)
-    return np.column_stack([a, a + 1]).astype(np.int32), kind
+    return np.column_stack([a, b]).astype(np.int32), kind
 
 
-@kernel
-def _leave(end, place, chain, n, row, column, down, along, first, last, bend, piece, heading, away):
+def _leaving(
+    end: np.ndarray, place: np.ndarray, chain: np.ndarray, facts: PieceFacts
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """For each end of a chain the piece there, the direction in which it leaves, and by how much it misses the corner.
 
-    Up to four pixels of pieces too short to have a direction are skipped.
+    Up to four pixels of pieces too short to have a direction are skipped. `end` and the first and last results are
+    (n, 3), `place` and the direction (n, 3, 2).
     """
-    for j in range(len(end)):
-        for k in range(3):
-            c, at_last = end[j, k] >> 1, end[j, k] & 1
-            a, b = chain[c], chain[c + 1]
-            i = b - 1 if at_last else a
-            step = -1 if at_last else 1
-            walked = 0.0
-            while n[i] < 4 and a <= i + step < b and walked + n[i] <= 4:
-                walked += n[i]
-                i += step
-            y, x = place[j, k, 0] - row[i], place[j, k, 1] - column[i]
-            side = y * down[i] + x * along[i]
-            sign = 1.0 if side < 0 else -1.0
-            t = first[i] if sign > 0 else last[i]
-            slope, height = 0.0, 0.0
-            if n[i] >= 8:
-                slope = bend[i, 1] + 2 * bend[i, 2] * t
-                height = bend[i, 0] + bend[i, 1] * side + bend[i, 2] * side * side
-            dy, dx = down[i] + slope * along[i], along[i] - slope * down[i]
-            length = np.sqrt(dy * dy + dx * dx)
-            piece[j, k] = i
-            heading[j, k, 0], heading[j, k, 1] = sign * dy / length, sign * dx / length
-            away[j, k] = y * along[i] - x * down[i] - height
+    c, at_last = end >> 1, (end & 1) == 1
+    low, high = chain[c], chain[c + 1]
+    i, step, walked = np.where(at_last, high - 1, low), np.where(at_last, -1, 1), np.zeros(end.shape)
+    for _ in range(4):
+        short = (facts.n[i] < 4) & (low <= i + step) & (i + step < high) & (walked + facts.n[i] <= 4)
+        walked += np.where(short, facts.n[i], 0)
+        i = np.where(short, i + step, i)
+    down, along, bend = facts.down[i], facts.along[i], facts.bend[i]
+    y, x = place[..., 0] - facts.row[i], place[..., 1] - facts.column[i]
+    side = y * down + x * along
+    sign = np.where(side < 0, 1.0, -1.0)
+    t = np.where(side < 0, facts.first[i], facts.last[i])
+    curved = facts.n[i] >= 8
+    slope = np.where(curved, bend[..., 1] + 2 * bend[..., 2] * t, 0.0)
+    height = np.where(curved, bend[..., 0] + bend[..., 1] * side + bend[..., 2] * side * side, 0.0)
+    dy, dx = down + slope * along, along - slope * down
+    length = np.sqrt(dy * dy + dx * dx)
+    heading = np.stack([sign * dy / length, sign * dx / length], axis=-1)
+    return i.astype(np.int32), heading, y * along - x * down - height
+
+
+def _junction_tables(orders: np.ndarray) -> np.ndarray:
+    """(24, 27) log-factors of the states 9a + 3b + c of three pieces, by 8·geometry + how their states are to be read.
+
+    Bit k of the latter is set where the states "left in front" and "right in front" of piece k are exchanged.
+    """
+    order, state = order_table(), np.array(list(np.ndindex(3, 3, 3)))
+    table = np.empty((24, 27))
+    for kind in range(24):
+        read = np.where((state > 0) & ((kind >> np.arange(3)) & 1 == 1), 3 - state, state)
+        table[kind] = orders[kind >> 3, order[tuple(read.T)]]
+    return table
 
 
 @kernel
-def _propagate(belief, pieces, sign, geometry, order, orders, follow, turn, neighbours, rounds, damping):
-    """Damped belief propagation in place."""
-    from_junction = np.zeros((len(pieces), 3, 3))
-    from_neighbour = np.zeros((len(follow), 2, 3))
-    new, told = np.empty(3), np.empty((3, 3))
+def _propagate(
+    belief, own, pieces, kind, table, state, follow, turn, neighbours, rounds, damping, told, new, value, sent, passed
+):  # fmt: skip
+    """Damped belief propagation in place, with `table` from `_junction_tables` and `state` (27, 3), the states in its rows.
+
+    All messages of a round are sent at once, so their order does not matter. `own` is a copy of the beliefs on entry;
+    `sent` (n_junctions, 3, 3) and `passed` (n_follow, 2, 3) are the messages, zero on entry; told (3, 3), new (3,) and
+    value (27,) are working memory.
+    """
     for _ in range(rounds):
         for j in range(len(pieces)):
             for k in range(3):
                 for s in range(3):
-                    told[k, s] = belief[pieces[j, k], s] - from_junction[j, k, s]
+                    told[k, s] = belief[pieces[j, k], s] - sent[j, k, s]
             for k in range(3):
                 highest = -1e300
-                for pas in range(2):
-                    new[:] = 0.0
-                    for a in range(3):
-                        for b in range(3):
-                            for c in range(3):
-                                ra = a if a == 0 or sign[j, 0] > 0 else 3 - a
-                                rb = b if b == 0 or sign[j, 1] > 0 else 3 - b
-                                rc = c if c == 0 or sign[j, 2] > 0 else 3 - c
-                                v = orders[geometry[j], order[ra, rb, rc]]
-                                v += 0.0 if k == 0 else told[0, a]
-                                v += 0.0 if k == 1 else told[1, b]
-                                v += 0.0 if k == 2 else told[2, c]
-                                if pas == 0:
-                                    highest = max(highest, v)
-                                else:
-                                    new[a if k == 0 else b if k == 1 else c] += np.exp(v - highest)
-                _send(belief, pieces[j, k], from_junction[j, k], new, damping)
+                for q in range(27):
+                    v = table[kind[j], q]
+                    for i in range(3):
+                        if i != k:
+                            v += told[i, state[q, i]]
+                    value[q] = v
+                    highest = max(highest, v)
+                for s in range(3):
+                    new[s] = 0.0
+                for q in range(27):
+                    new[state[q, k]] += np.exp(value[q] - highest)
+                _mix(sent[j], k, new, damping)
         for j in range(len(follow)):
             for k in range(2):
-                other = follow[j, 1 - k]
-                highest = -1e300
                 for s in range(3):
-                    highest = max(highest, belief[other, s] - from_neighbour[j, 1 - k, s])
-                new[:] = 0.0
+                    told[k, s] = belief[follow[j, 1 - k], s] - passed[j, 1 - k, s]
+            for k in range(2):
+                highest = max(told[k, 0], told[k, 1], told[k, 2])
                 for s in range(3):
+                    new[s] = 0.0
                     for r in range(3):
                         factor = neighbours[turn[j], s, r] if k == 0 else neighbours[turn[j], r, s]
-                        new[s] += np.exp(belief[other, r] - from_neighbour[j, 1 - k, r] - highest + factor)
-                _send(belief, follow[j, k], from_neighbour[j, k], new, damping)
+                        new[s] += np.exp(told[k, r] - highest + factor)
+                _mix(passed[j], k, new, damping)
+        for i in range(len(own)):
+            for s in range(3):
+                belief[i, s] = own[i, s]
+        for j in range(len(pieces)):
+            for k in range(3):
+                for s in range(3):
+                    belief[pieces[j, k], s] += sent[j, k, s]
+        for j in range(len(follow)):
+            for k in range(2):
+                for s in range(3):
+                    belief[follow[j, k], s] += passed[j, k, s]
 
 
-@kernel
-def _send(belief, piece, message, new, damping):
+@kernel(no_cpython_wrapper=True)
+def _mix(message, k, new, damping):
+    """Replace message k by the mean of itself and the logarithm of a new one."""
     total = new[0] + new[1] + new[2]
     for s in range(3):
-        value = damping * message[s] + (1 - damping) * np.log(new[s] / total + 1e-6)
-        belief[piece, s] += value - message[s]
-        message[s] = value
+        message[k, s] = damping * message[k, s] + (1 - damping) * np.log(new[s] / total + 1e-6)

@@ -60,18 +60,16 @@ class BorderPieces:
         """Trace the borders of the components of a graph."""
         index = graph.pixels.map.index
         labels = graph.label_image()
-        n = int(np.count_nonzero(labels[1:] != labels[:-1]) + np.count_nonzero(labels[:, 1:] != labels[:, :-1]))
-        row, column, turn = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int8)
-        chains = np.zeros(n + 1, dtype=np.int32)
-        ends = np.full((n, 2), -1, dtype=np.int64)
-        n_chains = _trace(labels, row, column, turn, chains, ends)
+        row, column, turn, chains, ends = _traced(labels)
+        n = len(turn)
+        begins = np.zeros(n, dtype=np.bool_)
+        _open_loops(row, column, turn, chains, ends, begins)
         down, along = np.array([0, 1, 0, -1])[turn], np.array([1, 0, -1, 0])[turn]
         # The pixel to the left of a walk from corner (row, column) in direction (down, along), and the one to its right.
         left_row, left_column = row - (turn == 0) - (turn == 3), column - (turn == 2) - (turn == 3)
         right_row, right_column = row - (turn == 2) - (turn == 3), column - (turn == 1) - (turn == 2)
         middle_row, middle_column = row + 0.5 * down - 0.5, column + 0.5 * along - 0.5
-        begins = np.zeros(n, dtype=np.bool_)
-        _divide(middle_row, middle_column, chains[: n_chains + 1], _STRAIGHT, begins)
+        _divide(middle_row, middle_column, down, along, chains, _STRAIGHT, begins)
         start = np.append(np.flatnonzero(begins), n).astype(np.int32)
         return cls(
             middle_row,
@@ -81,8 +79,8 @@ class BorderPieces:
             index[left_row, left_column],
             index[right_row, right_column],
             start,
-            np.searchsorted(start, chains[: n_chains + 1]).astype(np.int32),
-            ends[:n_chains],
+            np.searchsorted(start, chains).astype(np.int32),
+            ends,
             labels.shape[1],
         )
 
@@ -96,86 +94,175 @@ class BorderPieces:
         return np.repeat(np.arange(self.n_pieces, dtype=np.int32), np.diff(self.start))
 
 
-@kernel
-def _is_border(labels, i, j, d):
-    """Whether a side of a border leaves the corner (i, j) in direction d: right, down, left, up."""
+def _traced(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The sides of the borders of a label image, chain by chain: first the chains between junctions, then the closed loops.
+
+    Returns
+    -------
+    row, column : (n_sides,) int64
+        The corner at which each side begins.
+    turn : (n_sides,) int8
+        Where it goes from there: right, down, left, up.
+    chains : (n_chains + 1,) int32
+        The sides of chain c are chains[c] to chains[c + 1].
+    ends : (n_chains, 2) int64
+        As in `BorderPieces`.
+    """
+    # Corner (i, j) is upper left of pixel (i, j) and has the number (i + 1)·stride + j + 1, so that it has neighbours.
     height, width = labels.shape
-    if d == 0:
-        return 0 < i < height and j < width and labels[i - 1, j] != labels[i, j]
-    if d == 1:
-        return i < height and 0 < j < width and labels[i, j - 1] != labels[i, j]
-    if d == 2:
-        return 0 < i < height and j > 0 and labels[i - 1, j - 1] != labels[i, j - 1]
-    return i > 0 and 0 < j < width and labels[i - 1, j - 1] != labels[i - 1, j]
+    stride = width + 2
+    side = np.zeros((2, height + 3, stride), dtype=np.int8)  # to the right of each corner, and below it
+    side[0, 2 : height + 1, 1:-1] = labels[1:] != labels[:-1]
+    side[1, 1 : height + 1, 2:-1] = labels[:, 1:] != labels[:, :-1]
+    side = side.reshape(2, -1)
+    n = int(np.count_nonzero(side))
+    degree = side[0] + side[1]
+    degree[1:] += side[0, :-1]
+    degree[stride:] += side[1, :-stride]
+    begin = np.concatenate([np.flatnonzero(degree & 5), np.flatnonzero(degree == 2)])  # 1, 3 or 4; then 2
+    step = np.array([1, stride, -1, -stride])
+    corner, turn, chains = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int8), np.zeros(n + 1, dtype=np.int32)
+    n_chains = _trace(side, degree, begin, step, np.minimum(step, 0), corner, turn, chains)
+    chains = chains[: n_chains + 1]
+    last = chains[1:] - 1
+    ends = np.column_stack([corner[chains[:-1]], corner[last] + step[turn[last]]])
+    row, column = ends // stride - 1, ends % stride - 1
+    ends = np.where(degree[ends] == 2, -1, row * (width + 1) + column)
+    return corner // stride - 1, corner % stride - 1, turn, chains, ends
 
 
 @kernel
-def _trace(labels, row, column, turn, chains, ends):
-    """List the sides chain by chain: first the chains between junctions, then the closed loops. Returns how many chains."""
-    height, width = labels.shape
-    degree = np.zeros((height + 1, width + 1), np.uint8)
-    for i in range(height + 1):
-        for j in range(width + 1):
-            for d in range(4):
-                degree[i, j] += _is_border(labels, i, j, d)
-    seen = np.zeros((2, height + 1, width + 1), np.bool_)
-    down, right = (0, 1, 0, -1), (1, 0, -1, 0)
+def _trace(side, degree, begin, step, back, corner, turn, chains):
+    """Walk along the borders from the corners in `begin`; returns the number of chains.
+
+    The side that leaves corner c in direction d is ``side[d & 1, c + back[d]]``, and 2 once it has been walked.
+    """
     m, n = 0, 0
-    for loops in range(2):
-        for i0 in range(height + 1):
-            for j0 in range(width + 1):
-                if degree[i0, j0] == 0 or (loops == 0 and degree[i0, j0] == 2):
-                    continue
-                for d0 in range(4):
-                    if not _is_border(labels, i0, j0, d0):
-                        continue
-                    i, j, d = i0, j0, d0
-                    if seen[d & 1, i + min(0, down[d]), j + min(0, right[d])]:
-                        continue
-                    chains[n] = m
-                    while True:
-                        seen[d & 1, i + min(0, down[d]), j + min(0, right[d])] = True
-                        row[m], column[m], turn[m] = i, j, d
-                        m += 1
-                        i, j = i + down[d], j + right[d]
-                        if degree[i, j] != 2 or (i == i0 and j == j0):
-                            break
-                        back = (d + 2) % 4
-                        for e in range(4):
-                            if e != back and _is_border(labels, i, j, e):
-                                d = e
-                                break
-                    if degree[i0, j0] != 2:
-                        ends[n, 0] = i0 * (width + 1) + j0
-                    if degree[i, j] != 2:
-                        ends[n, 1] = i * (width + 1) + j
-                    n += 1
-    chains[n] = m
+    for c0 in begin:
+        for d0 in range(4):
+            c, d = c0, d0
+            if side[d & 1, c + back[d]] != 1:
+                continue
+            while True:
+                side[d & 1, c + back[d]] = 2
+                corner[m], turn[m] = c, d
+                m += 1
+                c += step[d]
+                if degree[c] != 2 or c == c0:
+                    break
+                opposite = d ^ 2
+                d = 0
+                while d == opposite or side[d & 1, c + back[d]] == 0:
+                    d += 1
+            n += 1
+            chains[n] = m
     return n
 
 
 @kernel
-def _divide(row, column, chains, tolerance, begins):
-    """Mark where pieces begin: a chain is divided at its point farthest from the line between its ends, and so on."""
-    first, last = np.empty(len(row) + 2, np.int32), np.empty(len(row) + 2, np.int32)
+def _open_loops(row, column, turn, chains, ends, begins):
+    """Mark the corners at which closed loops are divided first, and let each loop begin at one of them.
+
+    They are the corners farthest from the middle of the loop, or if there is one alone, that and those farthest from it: a
+    flipped loop is divided at the flipped corners. `row` and `column` are those of the corners at which sides begin.
+    """
+    for c in range(len(chains) - 1):
+        s, n = chains[c], chains[c + 1] - chains[c]
+        if ends[c, 0] >= 0 or n == 0:
+            continue
+        y, x = 0.0, 0.0
+        for k in range(s, s + n):
+            y += row[k]
+            x += column[k]
+        # Times n, so that all numbers are whole and corners at one distance are told from others.
+        most, first, count = -1.0, s, 0
+        for again in range(2):
+            for k in range(s, s + n):
+                away = (n * row[k] - y) ** 2 + (n * column[k] - x) ** 2
+                if again == 0 and away > most:
+                    most, first, count = away, k, 0
+                if away == most:
+                    count += 1 - again
+                    begins[k] = begins[k] or again == 1
+        if count == 1:
+            most = -1.0
+            nearest, farthest = first, first
+            for step in range(n):
+                k = s + (first - s + step) % n
+                away = float(row[k] - row[first]) ** 2 + float(column[k] - column[first]) ** 2
+                if away > most:
+                    most, nearest = away, k
+                if away == most:
+                    farthest = k
+            begins[nearest] = begins[farthest] = True
+        row[s : s + n] = np.roll(row[s : s + n], s - first)
+        column[s : s + n] = np.roll(column[s : s + n], s - first)
+        turn[s : s + n] = np.roll(turn[s : s + n], s - first)
+        begins[s : s + n] = np.roll(begins[s : s + n], s - first)
+
+
+@kernel(no_cpython_wrapper=True)
+def _distance(row, column, a, b, y, x):
+    """Of a point from the line through the middles of the sides a and b."""
+    dy, dx = row[b] - row[a], column[b] - column[a]
+    length = np.sqrt(dy * dy + dx * dx)
+    y, x = y - row[a], x - column[a]
+    return abs(y * dx - x * dy) / length if length > 1e-9 else np.sqrt(y * y + x * x)
+
+
+@kernel(no_cpython_wrapper=True)
+def _begin_at(row, column, down, along, a, b, k, role, begins):
+    """Divide the sides a … b at the end of side k that is farther from the line between them.
+
+    If both ends are equally far, side k goes to what lies between the first (`role` −1) and the last (1) of several sides
+    equally far, and if it is the only one (0), to the shorter part; in the very middle it becomes a piece of its own.
+    """
+    y, x = 0.5 * down[k], 0.5 * along[k]
+    before = _distance(row, column, a, b, row[k] - y, column[k] - x)
+    after = _distance(row, column, a, b, row[k] + y, column[k] + x)
+    if before == after:
+        before, after = (1.0, 0.0) if role < 0 else (0.0, 1.0) if role > 0 else (float(k - a), float(b - k))
+    if before >= after:
+        begins[k] = True
+    if after >= before:
+        begins[k + 1] = True
+
+
+@kernel
+def _divide(row, column, down, along, chains, tolerance, begins):
+    """Mark where pieces begin: a chain is divided at its point farthest from the line between its ends, and so on.
+
+    Of several points that are equally far it is divided at the first and at the last one, so that a chain that is walked the
+    other way is divided in the same places. Closed loops are divided at the marks that are there already.
+    """
+    first, last = np.empty(len(row) + 3, np.int32), np.empty(len(row) + 3, np.int32)
     for c in range(len(chains) - 1):
         if chains[c] == chains[c + 1]:
             continue
         begins[chains[c]] = True
-        first[0], last[0], n = chains[c], chains[c + 1] - 1, 1
+        n = 0
+        for k in range(chains[c], chains[c + 1]):
+            if begins[k]:
+                first[n] = k
+                n += 1
+            last[n - 1] = k
         while n > 0:
             n -= 1
             a, b = first[n], last[n]
-            dy, dx = row[b] - row[a], column[b] - column[a]
-            length = np.sqrt(dy * dy + dx * dx)
-            worst, at = tolerance, -1
+            worst, one, other = tolerance, -1, -1
             for k in range(a + 1, b):
-                y, x = row[k] - row[a], column[k] - column[a]
-                away = abs(y * dx - x * dy) / length if length > 1e-9 else np.sqrt(y * y + x * x)
+                away = _distance(row, column, a, b, row[k], column[k])
                 if away > worst:
-                    worst, at = away, k
-            if at >= 0:
-                begins[at] = True
-                first[n], last[n] = a, at
-                first[n + 1], last[n + 1] = at, b
-                n += 2
+                    worst, one = away, k
+                if away == worst and one >= 0:
+                    other = k
+            if one < 0:
+                continue
+            _begin_at(row, column, down, along, a, b, one, -1 if other > one else 0, begins)
+            first[n], last[n] = a, one
+            first[n + 1], last[n + 1] = other, b
+            n += 2
+            if other > one:
+                _begin_at(row, column, down, along, a, b, other, 1, begins)
+                first[n], last[n] = one, other
+                n += 1

@@ -178,14 +178,16 @@ def _sweep(start, by_lower, by_upper, lower, upper, low, high, votes):
     """For each border find the range of offsets that most intervals contain, by sweeping over their sorted ends.
 
     Border p has the intervals start[p]:start[p+1], listed by their lower and by their upper ends in `by_lower` and
-    `by_upper`. Writes the range to `low` and `high`, and the number of its intervals to `votes`.
+    `by_upper`. Writes the range to `low` and `high`, and the number of its intervals to `votes`. Of several ranges in as
+    many intervals it is the widest, whichever way the border is walked.
     """
     for p in range(len(votes)):
         i, j, now = start[p], start[p], 0
         while i < start[p + 1]:
             if lower[by_lower[i]] <= upper[by_upper[j]]:
                 now += 1
-                if now > votes[p]:
+                wider = upper[by_upper[j]] - lower[by_lower[i]] > high[p] - low[p] + 1e-12
+                if now > votes[p] or (now == votes[p] and wider):
                     votes[p], low[p], high[p] = now, lower[by_lower[i]], upper[by_upper[j]]
                 i += 1
             else:

@@ -96,7 +96,8 @@ def _circle(points: np.ndarray, length: float) -> np.ndarray | None:
     misfit, height = np.sqrt(np.mean((np.hypot(*away.T) - radius) ** 2)), length * covered / 8
     if misfit > _ROUND * height or covered < np.radians(_ARC):
         return None
-    angle = np.linspace(0, 2 * np.pi, 72, endpoint=False)
+    middle_of_rim = away.mean(axis=0)  # the polygon is symmetric about it, whichever way the rim is walked
+    angle = np.arctan2(middle_of_rim[1], middle_of_rim[0]) + np.linspace(0, 2 * np.pi, 72, endpoint=False)
     return middle + centre + radius * np.column_stack([np.cos(angle), np.sin(angle)])
 
 

@@ -32,7 +32,7 @@ _MOST = 0.85  # share of a component beyond which a face is the component itself
 _APART = 3.0  # tolerances between two offsets that contradict each other
 _INSIDE, _OUTSIDE = 0.3, 0.5  # share of the pixels at the ridges inside the outline: least in front, most behind
 _PLAIN = 2.0  # log-odds from which on a component is taken to be in front of another one
-_SURE = 6.0  # log-odds of what is known about the unseen edges
+_SURE = 6.0  # log-odds of what is known about the unseen edges of faces
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,27 +234,37 @@ def _settle_fragments(pixels: PixelGraph, component: np.ndarray, number: np.ndar
         equal = number[tail] == number[head]
         part = connected_components(pixels.n_pixels, tail[equal], head[equal])
         size = np.bincount(part)
-        one = np.concatenate([tail[~equal], head[~equal]])
-        other = np.concatenate([head[~equal], tail[~equal]])
-        loose = np.flatnonzero((size[part[one]] < _FRAGMENT) & (size[part[other]] >= _FRAGMENT))[::-1]
-        target = np.full(len(size), -1, dtype=np.int32)
-        target[part[one[loose]]] = number[other[loose]]
+        one = part[np.concatenate([tail[~equal], head[~equal]])]
+        other = part[np.concatenate([head[~equal], tail[~equal]])]
+        loose = (size[one] < _FRAGMENT) & (size[other] >= _FRAGMENT)
+        pair, count = np.unique(np.stack([one[loose], other[loose]]), axis=1, return_counts=True)
+        best = np.lexsort((size[pair[1]], count))  # what it borders on most comes last and stays
+        target, of = np.full(len(size), -1, dtype=np.int32), np.empty(len(size), dtype=np.int32)
+        of[part] = number
+        target[pair[0, best]] = of[pair[1, best]]
         number[:] = np.where(target[part] >= 0, target[part], number)
 
 
 @kernel
 def _inside(points, polygon, out):
-    """Write which points lie inside a polygon: a ray from there crosses its sides an odd number of times."""
+    """Write which points lie inside a polygon: a ray from there crosses its sides an odd number of times.
+
+    Points on a side lie outside, whichever way the picture is turned.
+    """
     n = len(polygon)
     low, high = np.inf, -np.inf
     for k in range(n):
         low, high = min(low, polygon[k, 1]), max(high, polygon[k, 1])
     for i in range(len(points)):
         x, y = points[i, 0], points[i, 1]
-        odd = False
+        odd, on_side = False, False
         if low <= y <= high:
             for k in range(n):
-                ax, ay, bx, by = polygon[k - 1, 0], polygon[k - 1, 1], polygon[k, 0], polygon[k, 1]
-                if (ay > y) != (by > y) and x < ax + (y - ay) / (by - ay) * (bx - ax):
+                ax, ay = polygon[k - 1, 0], polygon[k - 1, 1]
+                dx, dy = polygon[k, 0] - ax, polygon[k, 1] - ay
+                if (ay > y) != (ay + dy > y) and x < ax + (y - ay) / dy * dx:
                     odd = not odd
-        out[i] = odd
+                square, along = dx * dx + dy * dy, dx * (x - ax) + dy * (y - ay)
+                if abs(dx * (y - ay) - dy * (x - ax)) <= 1e-9 * square and 0 <= along <= square:
+                    on_side = True
+        out[i] = odd and not on_side

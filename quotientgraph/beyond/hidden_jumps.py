@@ -93,7 +93,7 @@ def _tiles(position: np.ndarray, width: int, across: int) -> np.ndarray:
     return tile
 
 
-@kernel
+@kernel(no_cpython_wrapper=True)
 def _chord(normals, a, b):
     """The distance between two unit normals, which stands for their angle."""
     x, y, z = normals[a, 0] - normals[b, 0], normals[a, 1] - normals[b, 1], normals[a, 2] - normals[b, 2]

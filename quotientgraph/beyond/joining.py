@@ -85,7 +85,7 @@ class Witnesses:
         facts, contact, front, tolerance = judged.facts, judged.contact, judged.front, judged.tolerance
         size = np.append(np.bincount(judged.graph.labels), 0)
         hidden, several = _hidden_ridges(facts, contact, tolerance, size)
-        weight = np.where(hidden, _CHOSEN.hidden, 1.0) * _weights(facts, tolerance)
+        weight = np.where(hidden, _CHOSEN.hidden, 1.0) * _weights(facts, tolerance, size)
         contact, front = (np.clip(odds, -_CHOSEN.most_odds, _CHOSEN.most_odds) for odds in (contact, front))
         kept = facts.valid
         left, right = facts.left[kept].astype(np.int64), facts.right[kept].astype(np.int64)
@@ -127,10 +127,8 @@ class Judgement:
         if faces is not None:
             faces.tell(borders, contact, front)
         contact, front = propagated(borders, facts, contact, front)
-        focal = np.broadcast_to(graph.pixels.map.focal, graph.pixels.n_pixels)
-        focal = np.maximum(focal[np.maximum(borders.left[borders.start[:-1]], 0)], 1e-9)
         wide = np.maximum(facts.width, 0.2)
-        tolerance = (np.clip(0.5 * facts.width / np.sqrt(facts.n), 0.1, 0.5 * wide) + 0.1) / focal
+        tolerance = (np.clip(0.5 * facts.width / np.sqrt(facts.n), 0.1, 0.5 * wide) + 0.1) / facts.focal
         return cls(graph, potential, borders, facts, contact, front, tolerance)
 
     def at(self, potential: np.ndarray) -> Judgement:
@@ -168,10 +166,11 @@ def join(n: int, witnesses: Witnesses, size: np.ndarray) -> np.ndarray:
         )  # fmt: skip
         known = {"pair": low * n + high, "delta": delta, "lead": lead}
         top = lead.max()
-        rank = np.argsort(-lead, kind="stable")
+        # Of equal leads the larger groups first: an order that does not depend on how the components are numbered.
+        rank = np.lexsort((-np.maximum(size[low], size[high]), -(size[low] + size[high]), -np.round(lead, 9)))
         rank = rank[lead[rank] >= (_CHOSEN.share * top if top > 1 else top - 1)]
         into, moved = np.arange(n), np.zeros(n)
-        pair_up(rank, low, high, delta, size, into, moved)
+        pair_up(rank, low, high, delta, size, into, moved, np.zeros(n, dtype=np.bool_))
         joined = np.flatnonzero(into != np.arange(n))
         if not len(joined):  # offsets that are no numbers lead nowhere
             break
@@ -220,10 +219,14 @@ def _take_over(
     return (known["pair"][at] != pair) | changed
 
 
-def _weights(facts: PieceFacts, tolerance: np.ndarray) -> np.ndarray:
+def _weights(facts: PieceFacts, tolerance: np.ndarray, size: np.ndarray) -> np.ndarray:
     """(n_pieces,) weights; pieces of one pair that agree on an offset share that of one piece as long as all of them."""
-    pair, offset = facts.pair, facts.pair_offset
-    order = np.lexsort((offset - tolerance, pair))
+    pair = facts.pair
+    # The offset is that of the smaller component against the larger one, so that it does not depend on their numbers.
+    smaller = size[facts.left] < size[facts.right]
+    equal = (size[facts.left] == size[facts.right]) & (facts.left < facts.right)
+    offset = np.where(smaller | equal, facts.offset, -facts.offset)
+    order = np.lexsort((offset + tolerance, offset - tolerance, pair))
     witness = np.empty(len(order), dtype=np.int64)
     number_runs(pair[order], (offset - tolerance)[order], (offset + tolerance)[order], witness)
     length = np.bincount(witness, facts.n[order])[witness]

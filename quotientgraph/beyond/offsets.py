@@ -7,6 +7,31 @@ import numpy as np
 from laplacians.core.jit import kernel
 
 
+@kernel(no_cpython_wrapper=True)
+def _sort(value, n, order, spare):
+    """Write the first n numbers to `order`, by increasing value; equal ones keep their order. For kernels.
+
+    Runs of 1, 2, 4, … are merged. The sort that Numba has takes a second to compile.
+    """
+    for i in range(n):
+        order[i] = i
+    run = 1
+    while run < n:
+        for begin in range(0, n, 2 * run):
+            middle, end = min(begin + run, n), min(begin + 2 * run, n)
+            i, j = begin, middle
+            for k in range(begin, end):
+                if j == end or (i < middle and not value[order[j]] < value[order[i]]):
+                    spare[k] = order[i]
+                    i += 1
+                else:
+                    spare[k] = order[j]
+                    j += 1
+        for k in range(n):
+            order[k] = spare[k]
+        run *= 2
+
+
 @kernel
 def best_offsets(start, offset, tolerance, weight, touch, low_front, high_front, margin, fresh, delta, lead):
     """For each pair of groups find the most likely offset at which they touch somewhere, and its lead over all others.
@@ -16,30 +41,39 @@ def best_offsets(start, offset, tolerance, weight, touch, low_front, high_front,
 
     The likelihood changes only where a piece begins or ceases to touch, so a walk over those places sees all of it.
     """
+    longest = 0
+    for p in range(len(start) - 1):
+        longest = max(longest, start[p + 1] - start[p])
+    place, change = np.empty(2 * longest), np.empty(2 * longest)
+    order, spare = np.empty(2 * longest, np.int64), np.empty(2 * longest, np.int64)
     for p in range(len(start) - 1):
         if not fresh[p]:
             continue
         s, n = start[p], start[p + 1] - start[p]
-        place, change, enters = np.empty(2 * n), np.empty(2 * n), np.empty(2 * n, np.int8)
         far = 0.0
-        for i in range(n):
+        for i in range(n):  # at 2i the piece begins to touch, at 2i + 1 it ceases to
             k = s + i
             far += weight[k] * low_front[k]
             place[2 * i], place[2 * i + 1] = offset[k] - tolerance[k], offset[k] + tolerance[k]
             change[2 * i] = weight[k] * (touch[k] - low_front[k])
             change[2 * i + 1] = weight[k] * (high_front[k] - touch[k])
-            enters[2 * i], enters[2 * i + 1] = 1, -1
-        order = np.argsort(place)
+        _sort(place, 2 * n, order, spare)
         now, touching, best, lower, upper = far, 0, -np.inf, 0.0, 0.0
         for q in range(2 * n - 1):
             now += change[order[q]]
-            touching += enters[order[q]]
-            if touching > 0 and now > best and place[order[q + 1]] > place[order[q]]:
+            touching += 1 - 2 * (order[q] & 1)
+            if touching <= 0 or place[order[q + 1]] <= place[order[q]]:
+                continue
+            # Of stretches that are equally likely the widest, whichever of the two groups is called low.
+            wider = place[order[q + 1]] - place[order[q]] > upper - lower + 1e-12
+            if now > best + 1e-9 or (wider and now > best - 1e-9):
                 best, lower, upper = now, place[order[q]], place[order[q + 1]]
         rival, now = far, far
         for q in range(2 * n):
             now += change[order[q]]
             last = q + 1 == 2 * n
+            if not last and place[order[q + 1]] <= place[order[q]]:
+                continue  # in the middle of several changes at one place
             beyond = last or place[order[q + 1]] < lower - margin or place[order[q]] > upper + margin
             if beyond and now > rival:
                 rival = now
@@ -57,9 +91,11 @@ def best_offsets(start, offset, tolerance, weight, touch, low_front, high_front,
 
 
 @kernel
-def pair_up(rank, low, high, delta, size, into, moved):
-    """Join pairs in the order of `rank`: the smaller group moves. In one round a group moves or receives, not both."""
-    received = np.zeros(len(size), np.bool_)
+def pair_up(rank, low, high, delta, size, into, moved, received):
+    """Join pairs in the order of `rank`: the smaller group moves. In one round a group moves or receives, not both.
+
+    Writes where each group goes to `into`, on entry itself, and `moved`; `received` is False on entry.
+    """
     for r in rank:
         one, other, step = low[r], high[r], delta[r]
         if size[one] > size[other]:

@@ -6,7 +6,7 @@ from ..geometry.wrapping import Wrap
 from ..graph.quotient import Quotient
 from ..method.optimize import Hooks
 from ..settings import Settings
-from .absorbing import absorbed, has_faces
+from .absorbing import absorbed, deserves_precision, has_faces
 from .anchors import Anchors
 from .creases import refine_creases
 from .hidden_jumps import hidden_jumps
@@ -39,6 +39,7 @@ def hooks_for(graph: Quotient, settings: Settings, known: Anchors | None = None,
     return Hooks(
         absorb=absorbed if joins else None,
         join=joined if joins else None,
+        precise=joins and deserves_precision(graph),
         leave_out=hidden_jumps if settings.filling == "contracted" else None,
         refine=refine_creases if whole and known is None and settings.creases == "anywhere" else None,
         known=known,

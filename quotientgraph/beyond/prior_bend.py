@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy import linalg, sparse
+import scipy
 
 _ROUNDS = 12  # of reweighting; the weights have settled long before
 _PARTS = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01, 0.003)  # of the largest size of the smooth error, from which one is chosen
@@ -53,7 +53,7 @@ class Bend:
     def n_columns(self) -> int:
         return int(np.ceil((self.shape[1] - 1) / self.step)) + 3 if self.shape[1] > 1 else 4
 
-    def at(self, row: np.ndarray, column: np.ndarray) -> sparse.csr_matrix:
+    def at(self, row: np.ndarray, column: np.ndarray) -> scipy.sparse.csr_matrix:
         """(n, n_coefficients) the splines at places of the image."""
         first_row, by_row = _splines(row / self.step, self.n_rows)
         first_column, by_column = _splines(column / self.step, self.n_columns)
@@ -61,7 +61,7 @@ class Bend:
         entries = [(place, (first_row + i) * self.n_columns + first_column + j, by_row[i] * by_column[j])
                    for i in range(4) for j in range(4)]  # fmt: skip
         where, which, value = (np.concatenate(part) for part in zip(*entries, strict=True))
-        return sparse.csr_matrix((value, (where, which)), shape=(len(place), self.n_rows * self.n_columns))
+        return scipy.sparse.csr_matrix((value, (where, which)), shape=(len(place), self.n_rows * self.n_columns))
 
     def image(self, coefficients: np.ndarray) -> np.ndarray:
         """(H, W) the function with the given coefficients."""
@@ -103,7 +103,7 @@ class Fit:
 
 
 def sized_bend(
-    bend: Bend, rows: sparse.csr_matrix, difference: np.ndarray, variance: np.ndarray, other: float | None = None
+    bend: Bend, rows: scipy.sparse.csr_matrix, difference: np.ndarray, variance: np.ndarray, other: float | None = None
 ) -> tuple[Bend, Fit]:
     """Choose the size of the smooth error: the least that explains the differences well enough.
 
@@ -118,7 +118,7 @@ def sized_bend(
     """
 
     def precision(sized: Bend) -> np.ndarray:
-        return sized.precision if other is None else linalg.block_diag(sized.precision, 1 / other**2)
+        return sized.precision if other is None else scipy.linalg.block_diag(sized.precision, 1 / other**2)
 
     weight = bend_from_differences(rows, precision(bend), difference, variance).weight
     sizes = [replace(bend, size=bend.size * part) for part in _PARTS]
@@ -128,7 +128,7 @@ def sized_bend(
 
 
 def bend_from_differences(
-    rows: sparse.csr_matrix,
+    rows: scipy.sparse.csr_matrix,
     precision: np.ndarray,
     difference: np.ndarray,
     variance: np.ndarray,

@@ -9,7 +9,7 @@ regions goes to the region that the prior is nearer to.
 from __future__ import annotations
 
 import numpy as np
-from scipy import ndimage
+import scipy
 
 from ..graph.quotient import Quotient
 from ..graph.selection import connected_components
@@ -87,14 +87,14 @@ def _nearest(graph, chosen, of, offset, large, level):
     value, there = np.zeros(shape), np.zeros(shape)
     value[row[known], column[known]], there[row[known], column[known]] = offset[chosen[known]], 1.0
     with np.errstate(invalid="ignore"):
-        smooth = ndimage.gaussian_filter(value, _SMOOTH) / ndimage.gaussian_filter(there, _SMOOTH)
+        smooth = scipy.ndimage.gaussian_filter(value, _SMOOTH) / scipy.ndimage.gaussian_filter(there, _SMOOTH)
     said = smooth[row, column]
     best, out = np.full(len(chosen), np.inf), np.full(len(chosen), large[0])
     for one in large:
         away = np.ones(shape, dtype=bool)
         own = of[chosen] == one
         away[row[own], column[own]] = False
-        distance = ndimage.distance_transform_edt(away)[row, column]
+        distance = scipy.ndimage.distance_transform_edt(away)[row, column]
         misfit = np.where(np.isfinite(said), np.abs(said - level[one]), 0.0)
         cost = np.where(distance > _NEAR, 1e6 + distance, misfit + 1e-9 * distance)
         out = np.where(cost < best, one, out)

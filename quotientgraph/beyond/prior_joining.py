@@ -9,7 +9,7 @@ surest pairs are joined first, and the groups that result know more than their p
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from ..graph.selection import connected_components
 from ..method.filling import along_trees
@@ -106,8 +106,8 @@ def _odds(placing: Placing, contacts: Contacts) -> tuple[np.ndarray, np.ndarray,
     one, other = placing.neighbours
     same = group[one] == group[other]
     one, other = one[same], other[same]
-    ring = sparse.csr_matrix((np.ones(len(one)), (one, other)), shape=(n_cells, n_cells))
-    ring = ring + ring.T + sparse.identity(n_cells)
+    ring = scipy.sparse.csr_matrix((np.ones(len(one)), (one, other)), shape=(n_cells, n_cells))
+    ring = ring + ring.T + scipy.sparse.identity(n_cells)
     near = ring @ placing.weight
     around = ring @ near
     local = (ring @ (ring @ (placing.weight * rest))) / np.maximum(around, 1e-300)

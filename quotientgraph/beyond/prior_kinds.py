@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from ..geometry.camera import Camera
 from .prior_bend import Bend, sized_bend
@@ -98,7 +98,7 @@ class Reading:
         effect: np.ndarray,
         one: np.ndarray,
         other: np.ndarray,
-        rows: sparse.csr_matrix,
+        rows: scipy.sparse.csr_matrix,
         bend: Bend,
     ) -> Reading | None:
         """The same with the offset or factor found from differences of cells; None if there is no significant one.
@@ -118,7 +118,7 @@ class Reading:
         """
         if len(one) < 3:
             return None
-        extended = sparse.hstack([rows, sparse.csr_matrix((effect[one] - effect[other])[:, None])]).tocsr()
+        extended = scipy.sparse.hstack([rows, scipy.sparse.csr_matrix((effect[one] - effect[other])[:, None])]).tocsr()
         difference, variance = cells.offset[one] - cells.offset[other], cells.variance[one] + cells.variance[other]
         _, fit = sized_bend(bend, extended, difference, variance, _EXPECTED)
         value, error = float(fit.coefficients[-1]), float(np.sqrt(fit.covariance[-1, -1]))

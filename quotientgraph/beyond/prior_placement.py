@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import ndimage, sparse
+import scipy
 
 from ..graph.quotient import Quotient
 from .prior_bend import Bend
@@ -138,28 +138,28 @@ class Placing:
         cells, group, basis = self.cells, self.group, self.basis
         n, n_groups = self.graph.n_components, int(self.group.max()) + 1
         rest = cells.offset - self.shift[cells.component]
-        by_part = sparse.csr_matrix(
+        by_part = scipy.sparse.csr_matrix(
             (self.weight, (cells.component, np.arange(cells.n_cells))), shape=(n, cells.n_cells)
         )
         part = np.asarray(by_part.sum(axis=1)).ravel()
         safe = np.maximum(part, 1e-300)
         held = 1 / (1 / safe + (self.constants.part_error * self.unit) ** 2) * (part > 0)
         part_rest = (by_part @ rest) / safe
-        part_basis = sparse.diags(1 / safe) @ (by_part @ basis)
+        part_basis = scipy.sparse.diags(1 / safe) @ (by_part @ basis)
         strange = held * (part_rest - part_basis @ self.coefficients) ** 2 / self.constants.outlier**2
         held = held / (1 + strange) ** 2
-        by_group = sparse.csr_matrix((held, (group, np.arange(n))), shape=(n_groups, n))
+        by_group = scipy.sparse.csr_matrix((held, (group, np.arange(n))), shape=(n_groups, n))
         whole = np.asarray(by_group.sum(axis=1)).ravel()
         safe = np.maximum(whole, 1e-300)
         group_rest = (by_group @ part_rest) / safe
-        group_basis = sparse.diags(1 / safe) @ (by_group @ part_basis)
+        group_basis = scipy.sparse.diags(1 / safe) @ (by_group @ part_basis)
         normal, right = self.precision.copy(), np.zeros(basis.shape[1])
         for rows, value, factor in (
             (basis, rest, self.weight),
             (part_basis, part_rest, held - part),
             (group_basis, group_rest, -whole),
         ):
-            scaled = sparse.diags(factor) @ rows
+            scaled = scipy.sparse.diags(factor) @ rows
             normal += (rows.T @ scaled).toarray()
             right += scaled.T @ value
         covariance = np.linalg.inv(normal)
@@ -183,6 +183,6 @@ def _blurred(graph: Quotient, potential: np.ndarray, sigma: float) -> np.ndarray
     """(n_pixels,) the potential averaged over a Gaussian window, over valid pixels only."""
     image = graph.pixels.map.image(potential)
     valid = np.isfinite(image)
-    share = ndimage.gaussian_filter(valid.astype(np.float64), sigma)
-    smooth = ndimage.gaussian_filter(np.where(valid, image, 0.0), sigma) / np.maximum(share, 1e-9)
+    share = scipy.ndimage.gaussian_filter(valid.astype(np.float64), sigma)
+    smooth = scipy.ndimage.gaussian_filter(np.where(valid, image, 0.0), sigma) / np.maximum(share, 1e-9)
     return smooth.ravel()[graph.pixels.map.position]

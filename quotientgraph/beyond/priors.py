@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import sparse, special
 
 from ..graph.pixels import PixelGraph
 from ..graph.quotient import Quotient
@@ -22,6 +22,7 @@ from ..graph.selection import connected_components
 from ..method.optimize import Placement
 from ..method.weights import TEAR
 from .anchors import Anchors
+from .contradictions import about_prior
 from .prior_bend import Bend, sized_bend
 from .prior_cells import Cells
 from .prior_constants import CHOSEN, Constants
@@ -78,8 +79,9 @@ class Prior:
     ) -> Prior | None:
         """Check and convert what a user passes; None if there is no prior."""
         if prior is None:
-            if confidence is not None:
-                raise ValueError("prior_confidence: there is no prior that it belongs to; pass prior as well")
+            about = {"prior_kind": kind != "auto", "prior_weight": weight != 1}
+            for name in (name for name, given in about.items() if given):
+                raise ValueError(f"{name}: there is no prior that it belongs to; pass prior as well")
             return None
         normal_map = graph.pixels.map
         if kind not in KINDS:
@@ -128,10 +130,12 @@ class Prior:
             potential = self.anchors.moved(potential, group)
         known = np.isfinite(reading.potential(self.values))
         potential = _centred_unknown(potential, graph.pixels.pieces, known, self.anchors)
-        right = special.erf(_PRECISE * placing.unit / np.sqrt(2 * placing.variance))
+        right = scipy.special.erf(_PRECISE * placing.unit / np.sqrt(2 * placing.variance))
         certainty = (right[placing.group] * (1 - placing.doubt))[labels]
         joined = placing.graph.contract(placing.cut.number[placing.joined])
-        return Placement(potential, [placing.graph, joined], certainty)
+        return Placement(
+            potential, [placing.graph, joined], certainty, about_prior(graph, filled, self.values, self.kind)
+        )
 
     def _placed(self, graph: Quotient, filled: np.ndarray, found: np.ndarray, reading: Reading) -> Placing:
         """Split the components where the prior jumps, and place them."""
@@ -208,7 +212,7 @@ def _scaled(constants: Constants, weight: float) -> Constants:
 
 def _differences(
     pixels: PixelGraph, labels: np.ndarray, cells: Cells, bend: Bend
-) -> tuple[np.ndarray, np.ndarray, sparse.csr_matrix]:
+) -> tuple[np.ndarray, np.ndarray, scipy.sparse.csr_matrix]:
     """Pairs of neighbouring cells of one component, and the difference of the splines between the two."""
     one, other = cells.neighbours(pixels, labels[pixels.tail] == labels[pixels.head])
     enough = _JUDGED[1] if cells.sparse else _JUDGED[0]

@@ -110,6 +110,7 @@ def _costs(begin: np.ndarray, end: np.ndarray) -> np.ndarray:
     line = ahead & (np.maximum(*beside) < _BESIDE) & (heading @ heading.T > _ALIGNED)
     line &= distance < np.maximum(length[:, None], length[None])
     cost = np.where(distance <= _NEAR, distance, np.where(line, _NEAR + distance, _TOO_FAR))
+    cost += 0.1 * (1 - heading @ heading.T)  # of several at one distance, that which turns least
     np.fill_diagonal(cost, _TOO_FAR)
     return cost
 

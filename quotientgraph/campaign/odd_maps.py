@@ -16,11 +16,11 @@ _METHODS = ("components",) * 6 + ("pixels", "logdepth", "logdepth-d", "bini", "p
 
 
 def _odd_normals(random: np.random.Generator) -> np.ndarray:
+    kind = random.integers(0, 10)
     longest = 18 if random.random() < 0.85 else 70
-    height, width = (int(n) for n in random.integers(1, longest, 2))
+    height, width = (int(n) for n in random.integers(*((20, 70) if kind == 9 else (1, longest)), 2))
     shape = (height, width)
     v, u = np.indices(shape)
-    kind = random.integers(0, 9)
     n = np.zeros((*shape, 3))
     n[..., 2] = 1
     if kind == 1:
@@ -40,17 +40,35 @@ def _odd_normals(random: np.random.Generator) -> np.ndarray:
         n = random.normal(size=(*shape, 3))
     elif kind == 8:
         n[..., :2] = 0.3 * np.stack([np.cos(u / 2), np.sin(v / 3)], axis=-1)
+    elif kind == 9:  # flat faces, which are joined by their borders
+        n = (np.array([0, 0, 2]) + random.normal(size=(12, 3)))[_patches(random, shape)]
     if random.random() < 0.4:
         n[random.random(shape) < 0.2] = random.choice([np.nan, 0.0, np.inf, -1.0])
     return n
 
 
+def _patches(random: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+    """(H, W) numbers below 12 of polygons, discs or noise."""
+    v, u = np.indices(shape)
+    kind = random.integers(0, 3)
+    if kind == 2:
+        return random.integers(0, 12, shape)
+    at = random.uniform(0, max(shape), (2, int(random.integers(1, 12))))
+    away = np.hypot(v[..., None] - at[0], u[..., None] - at[1])
+    return np.argmin(away, axis=-1) if kind == 0 else np.minimum(away.min(axis=-1) / 5, 11).astype(int)
+
+
 def _odd_camera(random: np.random.Generator, shape: tuple[int, int]) -> Any:
     from ..geometry.camera import Orthographic, Pinhole, RayMap
 
-    kind = random.integers(0, 8)
+    kind = random.integers(0, 10)
     if kind == 0:
         return None
+    if kind == 8:
+        return RayMap.equirectangular(shape)
+    if kind == 9:
+        west, south = float(random.uniform(-180, 90)), float(random.uniform(-90, 0))
+        return RayMap.equirectangular(shape, (west, west + float(random.uniform(1, 360))), (south, 80.0))
     if kind == 1:
         return Orthographic(10.0 ** random.integers(-6, 6))
     if kind == 2:
@@ -77,6 +95,10 @@ _CHOICES: dict[str, list[Any]] = {
     "thresholds": ["natural", "absolute"],
     "filling": ["contracted", "induced"],
     "creases": ["anywhere", "midway"],
+    "joining": ["certain", "none"],
+    "wrap": ["auto", "none", "x", "y", "both"],
+    "slope": ["remove", "keep", "steps"],
+    "check": [True, False],
     "merge_every": [1, 2, 5],
     "max_iterations": [1, 3, 20],
     "energy_tol": [1e-12, 1e-3, 0.5],
@@ -88,6 +110,10 @@ _CHOICES: dict[str, list[Any]] = {
     "prior_weight": [1e-3, 1.0, 1e3],
     "rtol": [1e-8, 1e-3],
 }
+
+
+_OF_GRAPHS = ("angle", "connectivity", "wrap", "slope", "check", "forbidden")
+_LARGE = ("prior", "prior_confidence", "labels", "image", "forbidden")
 
 
 def _options(random: np.random.Generator, shape: tuple[int, int]) -> dict[str, Any]:
@@ -104,10 +130,18 @@ def _options(random: np.random.Generator, shape: tuple[int, int]) -> dict[str, A
     for name in ("solver", "fill_solver"):
         if options.get(name) not in (None, *available()):
             del options[name]
-    if random.random() < 0.15:
+    if random.random() < 0.25:
         options["prior"] = _odd_prior(random, shape)
         if random.random() < 0.3:
             options["prior_confidence"] = random.random(shape) * random.integers(0, 2, shape)
+    elif random.random() < 0.97:  # what is about a prior is refused without one
+        options = {name: value for name, value in options.items() if not name.startswith("prior")}
+    if random.random() < 0.15:
+        options["labels"] = _patches(random, shape) - int(random.integers(0, 3))
+    if random.random() < 0.1:
+        options["image"] = random.random((12, 3))[_patches(random, shape)]
+    if random.random() < 0.1:
+        options["forbidden"] = random.random(shape) < 0.1
     if random.random() < 0.15:
         places = [
             (int(random.integers(shape[1])), int(random.integers(shape[0]))) for _ in range(random.integers(1, 4))
@@ -115,7 +149,9 @@ def _options(random: np.random.Generator, shape: tuple[int, int]) -> dict[str, A
         options["anchors"] = [(*place, float(random.uniform(0.1, 9))) for place in places]
     options.setdefault("max_iterations", 30)
     # What a method does not take is refused at once, so that most cases leave it out.
-    taken = (*keywords_of(method), "angle", "connectivity")
+    taken = (*keywords_of(method), *_OF_GRAPHS)
+    if method == "components":
+        taken = (*taken, "labels", "image")
     if random.random() < 0.97:
         options = {name: value for name, value in options.items() if name in taken}
     return {"frame": frame, "method": method, **options}
@@ -160,7 +196,7 @@ def cases(report: Any, start: int, count: int, seed: int) -> None:
         shape = (normals.shape[0], normals.shape[1])
         mask = random.random(shape) < random.choice([0.3, 0.8, 1.0]) if random.random() < 0.5 else None
         options = _options(random, shape)
-        known = {key: value for key, value in options.items() if key not in ("prior", "prior_confidence")}
+        known = {key: True if key in _LARGE else value for key, value in options.items()}
         report.begin(json.dumps({"case": case, "seed": seed, "shape": shape, **known}))
         failure = None
         try:

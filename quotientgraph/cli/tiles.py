@@ -44,7 +44,10 @@ def run(args: argparse.Namespace) -> int:
     """Integrate one map in tiles."""
     for name in _NOT_WITH_TILES:
         if getattr(args, name, None) not in (None, (), False):
-            raise UsageError(f"argument --{name.replace('_', '-')}: does not go with tiles")
+            raise UsageError(
+                f"argument --{name.replace('_', '-')}: does not go with tiles; leave it out, or integrate the map in memory "
+                "(without --tile, --memory, --workers and --scheduler, from a file that is not .zarr)"
+            )
     if len(args.inputs) != 1:
         raise UsageError("a map in tiles is one INPUT; call the program for each of several")
     if args.frame == "auto":

@@ -151,7 +151,10 @@ class RayMap(Camera):
     spherical: bool = field(init=False, repr=False, default=False)
 
     def __post_init__(self) -> None:
-        rays = np.asarray(self.directions, dtype=np.float64)
+        given = self.directions
+        if hasattr(given, "detach"):  # a tensor of PyTorch, which may require gradients or lie on a GPU
+            given = given.detach().cpu().numpy()
+        rays = np.asarray(given, dtype=np.float64)
         if rays.ndim != 3 or rays.shape[2] != 3:
             raise ValueError(f"camera: a ray map has shape (H, W, 3), got {rays.shape}")
         usable = np.isfinite(rays).all(axis=-1) & (rays != 0).any(axis=-1)

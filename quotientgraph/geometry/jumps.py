@@ -63,10 +63,10 @@ def crease_jump(normal_map: NormalMap, tail: np.ndarray, head: np.ndarray, posit
     (n,) float64
         At 0 the plane of the head alone reaches the tail, at 1 that of the tail reaches the head; 0.5 is `planar`.
     """
-    return _crease_jumps(normal_map, tail, head, position)[0]
+    return crease_jumps(normal_map, tail, head, position)[0]
 
 
-def _crease_jumps(normal_map: NormalMap, tail: np.ndarray, head: np.ndarray, *positions: float) -> np.ndarray:
+def crease_jumps(normal_map: NormalMap, tail: np.ndarray, head: np.ndarray, *positions: float) -> np.ndarray:
     """(n_positions, n) jumps of edges for creases at several positions, in one pass over the edges."""
     out, camera = np.empty((len(positions), len(tail))), normal_map.camera
     x, y, z = camera.coordinates(normal_map.shape)
@@ -86,7 +86,7 @@ def interval(normal_map: NormalMap, tail: np.ndarray, head: np.ndarray) -> np.nd
     (2, n) float64
         Least and largest jump. The planar jump lies between them.
     """
-    jumps = _crease_jumps(normal_map, tail, head, 0.0, 0.5, 1.0)
+    jumps = crease_jumps(normal_map, tail, head, 0.0, 0.5, 1.0)
     return np.stack([jumps.min(axis=0), jumps.max(axis=0)])
 
 

@@ -86,7 +86,7 @@ class NormalMap:
         _judge(array, chosen, x, y, z, FRAMES[frame], reason, per_row)
         counts = np.bincount(reason.ravel(), minlength=5)
         if counts[_VALID] == 0:
-            raise ValueError(_nothing_left(mask, counts))
+            raise ValueError(_nothing_left(mask, counts, frame))
         start = np.concatenate([[0], np.cumsum(per_row)])
         index = np.empty(shape, dtype=np.int32)
         unit = np.empty((start[-1], 3))
@@ -154,13 +154,13 @@ def _checked_mask(mask: ArrayLike | None, shape: tuple[int, int]) -> np.ndarray:
     return np.broadcast_to(chosen.astype(bool), shape)
 
 
-def _nothing_left(mask: ArrayLike | None, counts: np.ndarray) -> str:
+def _nothing_left(mask: ArrayLike | None, counts: np.ndarray, frame: str) -> str:
     if mask is not None and counts[_OUTSIDE] == counts.sum():
         return "mask: it selects no pixel; pass a mask that is True where normals are valid"
     if counts[_FACES_AWAY]:
         return (
-            f"normals: no valid pixel is left, {counts[_FACES_AWAY]} face away from the camera; "
-            f"the frame is probably another one of {', '.join(sorted(FRAMES))}"
+            f"normals: no valid pixel is left, {counts[_FACES_AWAY]} face away from the camera in the frame {frame}; "
+            f"it is probably another one of {', '.join(sorted(set(FRAMES) - {frame}))}"
         )
     return "normals: no valid pixel is left; all normals are NaN, infinite or zero"
 
@@ -213,7 +213,7 @@ def _compact(normals, axes, reason, start, index, unit, position, share=WHOLE):
             i += 1
 
 
-@kernel
+@kernel(no_cpython_wrapper=True)
 def row_and_column(position, width):
     """Row and column of a flat position below 2³¹, for use in kernels: the processor divides whole numbers slowly."""
     row = int((position + 0.5) * (1.0 / width))

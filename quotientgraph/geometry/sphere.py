@@ -23,8 +23,16 @@ FACES: dict[str, np.ndarray] = {
 
 def equirectangular_rays(shape: Shape, longitude: tuple[float, float], latitude: tuple[float, float]) -> np.ndarray:
     """(H, W, 3) unit rays of a panorama; see `RayMap.equirectangular`."""
-    height, width = shape
-    (left, right), (bottom, top) = longitude, latitude
+    try:
+        height, width = (int(n) for n in shape)
+        (left, right), (bottom, top) = longitude, latitude
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"shape={shape!r}, longitude={longitude!r}, latitude={latitude!r}: each must be two numbers, as in "
+            "RayMap.equirectangular((512, 1024))"
+        ) from None
+    if min(height, width) < 1:
+        raise ValueError(f"shape={shape!r} must be (height, width), both positive")
     if not 0 < right - left <= 360.0 + 1e-9:
         raise ValueError(f"longitude={longitude} must be (left, right) in degrees, at most 360 apart")
     if not -90 <= bottom < top <= 90:
@@ -86,6 +94,11 @@ def cube_to_panorama(
     >>> normals.shape, normals[8, 16].tolist()
     ((16, 32, 3), [0.0, 0.0, -1.0])
     """
+    if not isinstance(faces, Mapping):
+        raise ValueError(
+            f"faces: expected a dictionary with the images {', '.join(FACES)}, got {type(faces).__name__}"
+            "; pass dict(front=..., right=..., ...)"
+        )
     missing = [name for name in FACES if name not in faces]
     if missing or len(faces) != len(FACES):
         raise ValueError(f"faces: expected {', '.join(FACES)}, got {', '.join(map(str, faces))}")

@@ -197,7 +197,7 @@ def _unit(rays: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(unit).all(axis=-1, keepdims=True), unit, np.nan)
 
 
-@kernel
+@kernel(no_cpython_wrapper=True)
 def neighbour(index, v, u, dv, du, flags):
     """The pixel at (v + dv, u + du), the image going on as `Wrap.flags` says; −1 where there is none."""
     height, width = index.shape
@@ -214,7 +214,7 @@ def neighbour(index, v, u, dv, du, flags):
     return index[v, u] if 0 <= v < height and 0 <= u < width else -1
 
 
-@kernel
+@kernel(no_cpython_wrapper=True)
 def pixel_beyond(index, a, b, flags):
     """The pixel beyond b as seen from its neighbour a, both flat positions; −1 where there is none."""
     height, width = index.shape

@@ -78,8 +78,11 @@ class PixelGraph:
         return sum(a.nbytes for a in (self.tail, self.head, m.normals, m.index, m.position))
 
     def focal_at(self, edges: np.ndarray | slice = slice(None)) -> np.ndarray:
-        """How many pixels one unit of the potential is at the tails of the given edges, by default of all: (n,)."""
-        return np.broadcast_to(self.map.focal, self.n_pixels)[self.tail[edges]]
+        """How many pixels one unit of the potential is at the given edges, by default all: (n,), the mean of both ends."""
+        focal = np.broadcast_to(self.map.focal, self.n_pixels)
+        if np.ndim(self.map.focal) == 0:
+            return focal[self.tail[edges]]
+        return 0.5 * (focal[self.tail[edges]] + focal[self.head[edges]])
 
     @property
     def gamma_squared(self) -> np.ndarray:

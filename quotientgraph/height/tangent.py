@@ -145,14 +145,22 @@ def detect_green(normals: np.ndarray, name: str = "") -> tuple[str, str]:
     return "opengl", "assumed; the sums around loops do not tell"
 
 
+def _means(values: np.ndarray, axis: int) -> np.ndarray:
+    """Means along an axis over what is finite; NaN where nothing is."""
+    known = np.isfinite(values)
+    count = known.sum(axis=axis)
+    return np.where(count > 0, np.where(known, values, 0.0).sum(axis=axis) / np.maximum(count, 1), np.nan)
+
+
 def detect_tile(normals: np.ndarray) -> tuple[str, str]:
     """In which directions a map tiles, "x", "y", "both" or "no", and why, in a few words."""
     ratios = []
     for axis in (1, 0):
-        change = np.nanmean(np.linalg.norm(np.diff(normals, axis=axis), axis=-1), axis=1 - axis)
-        seam = np.nanmean(np.linalg.norm(np.take(normals, 0, axis) - np.take(normals, -1, axis), axis=-1))
-        roughest = np.nanmax(change) if len(change) > 1 else 0.0
-        ratios.append(float((seam - _SLACK) / (_SEAM * roughest + 1e-9)) if len(change) > 1 else np.inf)
+        change = _means(np.linalg.norm(np.diff(normals, axis=axis), axis=-1), 1 - axis)
+        seam = _means(np.linalg.norm(np.take(normals, 0, axis) - np.take(normals, -1, axis), axis=-1), 0)
+        known = change[np.isfinite(change)]
+        judged = len(known) > 1 and np.isfinite(seam)
+        ratios.append(float((seam - _SLACK) / (_SEAM * known.max() + 1e-9)) if judged else np.inf)
     tiles = [ratio <= 1 for ratio in ratios]
     word = {(True, True): "both", (True, False): "x", (False, True): "y", (False, False): "no"}[tiles[0], tiles[1]]
     across, down = (max(ratio, 0.0) * _SEAM for ratio in ratios)

@@ -19,6 +19,7 @@ from .mesh_files import mesh_suffixes, mesh_writer, write_mesh, write_points
 from .normal_arrays import as_mask, as_normals, understand_camera, understand_mask
 from .normal_files import NormalInput, read_normals
 from .orientation import like_the_map, oriented, stated_orientation
+from .other_arrays import as_anchors, as_confidence, as_depth, as_labels, as_picture
 from .plausibility import check_conventions
 
 __all__ = [
@@ -28,8 +29,13 @@ __all__ = [
     "InputFiles",
     "NormalInput",
     "OutputError",
+    "as_anchors",
+    "as_confidence",
+    "as_depth",
+    "as_labels",
     "as_mask",
     "as_normals",
+    "as_picture",
     "atomic",
     "check_conventions",
     "detect_frame",

@@ -80,8 +80,25 @@ def intrinsics(values: np.ndarray, shape: Shape, path: Path) -> tuple[np.ndarray
             f"camera: {path.name} is in row-first order (fy, fx, cy, cx), read as cx={k[0, 2]:g}, cy={k[1, 2]:g}"
         )
     elif order == "unclear":
-        notes.append(f"camera: the principal point ({k[0, 2]:g}, {k[1, 2]:g}) is far from the middle of the image")
+        notes.append(
+            f"camera: the principal point ({k[0, 2]:g}, {k[1, 2]:g}) is far from the middle of the image of "
+            f"{shape[1]}×{shape[0]}{_why_far(k, shape)}"
+        )
     return k, notes
+
+
+def _why_far(k: np.ndarray, shape: Shape) -> str:
+    """What a principal point far from the middle suggests, with the remedy."""
+    height, width = shape
+    if np.abs(k[:2, 2] - 0.5).max() < 0.25 and k[0, 0] < 20:
+        return "; K is in parts of the image, so multiply its first row by the width and its second row by the height"
+    factor = (k[:2, 2] / k[2, 2] if k[2, 2] else k[:2, 2]) / (width / 2, height / 2)
+    if factor.min() > 0 and abs(factor[0] / factor[1] - 1) < 0.1:
+        return (
+            f"; K is probably for an image {factor.mean():.3g} times as large, so divide its first two rows by that; "
+            "if the image was cropped, it may be right"
+        )
+    return "; unless the image was cropped, K belongs to another one"
 
 
 def k_order(matrix: np.ndarray, shape: Shape) -> str:

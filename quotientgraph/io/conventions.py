@@ -102,7 +102,7 @@ def frame_axes(frame: str) -> np.ndarray:
     if frame in FRAMES:
         return FRAMES[frame]
     axes = np.zeros((3, 3))
-    words = frame.replace(",", " ").split()
+    words = str(frame).replace(",", " ").split()
     for column, word in enumerate(words[:3]):
         for row, (plus, minus) in _RIGHTWARD.items():
             axes[row, column] = (word == plus) - (word == minus)

@@ -155,11 +155,11 @@ def _from_integers(image: np.ndarray, notes: list[str]) -> tuple[np.ndarray, np.
 
 def _drop_smeared(normals: np.ndarray, notes: list[str]) -> None:
     """Write NaN where lossy compression has mixed normals with the colour of a background beside them."""
-    from scipy import ndimage
-
     blank = np.isnan(normals[..., 0])
     if not blank.any() or normals.shape[2] < 3:
         return
+    from scipy import ndimage
+
     near = ndimage.binary_dilation(blank, iterations=_BLOCK) & ~blank
     smeared = near & (np.abs(np.linalg.norm(normals, axis=-1) - 1) > _SMEARED)
     if smeared.any():

@@ -21,6 +21,7 @@ RESIDUAL_RATIO, SIGNIFICANCE = 1.15, 5.0
 USUAL_RATIO = 2.0  # how much worse the best frame that has a name must be to lose to one that has none
 TWIN_RATIO, TWIN_MARGIN = 2.0, 0.002  # more than the limbs of a ball add to the sums
 OUTWARD, OUTWARD_MARGIN, MIN_TILT, MIN_BORDER = 0.35, 0.3, 0.4, 30
+SMALLEST_OUTSIDE = 25  # pixels: a smaller region is a hole and no outside
 MAX_LEAN = 0.5
 LIMB, MIN_LIMB = 0.5, 40
 SAME_ANGLE = 0.5  # degrees of mean difference below which two frames are the same for this map
@@ -181,10 +182,10 @@ def by_loops(sample: NormalSample, frames: Frames, twins: bool = False) -> tuple
 
 def by_silhouette(sample: NormalSample, frames: Frames) -> tuple[list[str], dict[str, float]]:
     """Judge by the border of the mask, where normals of a closed object point outwards."""
-    from scipy import ndimage
-
-    if not sample.looks_forward:
+    if not sample.looks_forward or np.count_nonzero(~sample.valid) < SMALLEST_OUTSIDE:
         return list(frames), {}
+    from scipy import ndimage  # it takes longer to load than all the rest takes
+
     # Neither the frame of the image, nor the edge of a rectangular crop, nor a small hole is an outline.
     outside = ndimage.binary_opening(~sample.valid, iterations=3)
     border = sample.valid & ndimage.binary_dilation(outside, iterations=2)

@@ -16,6 +16,7 @@ from .formats import InputError, read_arrays
 from .normal_files import NormalInput, read_normals
 from .orientation import about_normals, like_the_map, stated_orientation
 
+_EXAMPLE = "Pinhole.from_fov(60, normals.shape[:2])"
 MASK_NAMES = ("mask", "arr_0", "")
 
 
@@ -154,7 +155,13 @@ def understand_camera(thing: Any, shape: tuple[int, int]) -> tuple[Camera | None
         return thing, []
     if isinstance(thing, str | os.PathLike):
         return read_camera(Path(thing), shape)
+    if isinstance(thing, type):
+        raise InputError(f"camera: got the class {thing.__name__}; make a camera of it, for instance {_EXAMPLE}")
     values = to_array(thing, "camera")
+    if values.ndim == 0:
+        raise InputError(f"camera: got one number, {values.item():g}; if it is a field of view, pass {_EXAMPLE}")
+    if values.shape == (1, 3, 3):
+        values = values[0]
     if values.ndim == 3:
         return RayMap(values), []
     matrix, notes = intrinsics(values.astype(np.float64), shape, Path("camera"))

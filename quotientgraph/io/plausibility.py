@@ -8,13 +8,14 @@ data, the embedded scenes with noise of up to 8°, and the ray-cast real scenes,
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
 from ..geometry.camera import Camera, Orthographic, Pinhole, as_camera
 from ..geometry.normals import FRAMES
 from .camera_files import k_order
-from .conventions import FrameEvidence, detect_frame, frame_axes
+from .conventions import FrameEvidence, detect_frame, frame_axes, frame_name
 from .evidence import NormalSample, loop_sums
 
 CONTRADICTION = "the normals contradict"  # how every warning below begins, but for the one on the order of K
@@ -30,6 +31,8 @@ class Thresholds:
     explained: float = 0.25  # another statement explains the facing if it leaves less than this part of it
     loop_ratio: float = 1.8  # noise alone changes the sums around loops by up to 1.4 between cameras
     loop_margin: float = 0.002
+    exchanged_ratio: float = 2.0  # a correct map has at most 1.2 times the sums that exchanged axes would give
+    exchanged_margin: float = 0.005
     significance: float = 6.0
     fields_of_view: tuple[float, ...] = (35.0, 60.0, 90.0)
 
@@ -97,6 +100,7 @@ def _contradictions(
     turned = replace(sample, normals=sample.change_axes(frame_axes(frame)))
     text = (
         (_frame(evidence, frame) if evidence is not None else "")
+        or (_exchanged(turned, frame) if evidence is not None else "")
         or _camera(turned, normals, mask, view, frame, n_samples)
         or _world(turned, evidence)
     )
@@ -133,6 +137,37 @@ def _frame(evidence: FrameEvidence, frame: str) -> str:
     else:
         why = f"at inner outlines they point outwards by {stated.limbs:.2g}, against {best.limbs:.2g}"
     return f"{CONTRADICTION} the frame {frame}: {why} in {' or '.join(better)}, which fits better"
+
+
+def _exchanged(sample: NormalSample, frame: str) -> str:
+    """A frame whose x and y are exchanged, or that is turned by 90° in the image; `sample` is in the OpenCV frame."""
+    if min(sample.valid.shape) < 3 or not sample.looks_forward:
+        return ""
+    sums = loop_sums(sample, np.eye(3)).ravel()
+    known = np.isfinite(sums)
+    if np.count_nonzero(known) < 64 or np.median(sums[known]) < _LIMITS.exchanged_margin:
+        return ""
+    found = {}
+    for signs in product((1.0, -1.0), repeat=2):
+        axes = np.array([[0, signs[0], 0], [signs[1], 0, 0], [0, 0, 1.0]])
+        other = loop_sums(sample, axes).ravel()
+        judged = np.isfinite(sums) & np.isfinite(other)
+        if judged.sum() < 64:
+            continue
+        worse = sums[judged] - other[judged]
+        mine, gain, noise = float(sums[judged].mean()), worse.mean(), worse.std() / np.sqrt(judged.sum())
+        clear = mine > _LIMITS.exchanged_ratio * (mine - gain) + _LIMITS.exchanged_margin
+        if clear and gain > _LIMITS.significance * noise:
+            found[frame_name(axes @ frame_axes(frame))] = float(mine - gain), mine
+    if not found:
+        return ""
+    least, mine = min(found.values())
+    # An inside-out twin has the same sums without perspective, and nearly the same with it.
+    names = " or ".join(repr(name) for name, (sums_of, _) in found.items() if sums_of < 1.5 * least + 0.002)
+    return (
+        f"{CONTRADICTION} the frame {frame}: their sums around loops are {mine:.2g}, against {least:.2g} with x and y "
+        f"exchanged; if they are, state the frame {names}"
+    )
 
 
 def _camera(

@@ -206,7 +206,7 @@ def _gather(
         difference[k] = potential[a] - potential[b]
         residual[k] = difference[k] + jump[1, k] if turned else difference[k] - jump[0, k]
         residual_back[k] = difference[k] + jump[0, k] if turned else difference[k] - jump[1, k]
-        unit[k] = scale[a] if len(scale) > 1 else scale[0]
+        unit[k] = 0.5 * (scale[a] + scale[b]) if len(scale) > 1 else scale[0]
         for side in range(2):
             here = a if side == 0 else b
             there = b if side == 0 else a

@@ -18,6 +18,7 @@ from laplacians import GridGraph, LaplacianSystem, Multigrid, NeighbourLists, so
 from laplacians.core.arrays import centred
 from laplacians.core.jit import WHOLE, kernel, portion
 
+from ..graph.pixels import PixelGraph
 from ..graph.quotient import Quotient
 from .torus import fill_torus, is_continuous
 
@@ -25,6 +26,7 @@ from .torus import fill_torus, is_continuous
 LeaveOut = Callable[[Quotient, np.ndarray, np.ndarray], np.ndarray]
 
 _MULTIGRID = Multigrid(rtol=1e-9, energy_tol=1e-5)
+_PRECISE = Multigrid(rtol=1e-9, energy_tol=1e-12)
 # Where more than this part of the edges is cut, hardly a square of 2×2 pixels lies in one component, and neighbour lists are
 # quicker than a grid.
 _MOST_CUT = 0.3
@@ -49,7 +51,7 @@ class Filling:
     iterations: int
 
 
-def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = None) -> Filling:
+def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = None, precise: bool = False) -> Filling:
     """Minimise Σ W (φ_a − φ_b − jump)² over the edges inside components.
 
     At the start all potentials are equal, so the bilateral weight of an equation is ½γ². One solve is made. No two
@@ -63,6 +65,8 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
         "auto" is multigrid from the spanning tree on.
     leave_out : callable, optional
         Chooses edges inside components that shall not count. None counts all of them, as the paper does.
+    precise : bool
+        Whether "auto" goes on until the solution has seven digits, for who draws conclusions from it.
 
     Returns
     -------
@@ -83,18 +87,19 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
         pass
     elif solver == "auto":
         del jump  # memory is needed for the multigrid hierarchy
+        multigrid = _PRECISE if precise else _MULTIGRID
         pays = pixels.n_pixels >= _GRID_FROM and len(graph.cut) < _MOST_CUT * pixels.n_edges
         placed = pixels.cells() if pays else None
         if placed is None:
             neighbours: Any = NeighbourLists.from_edges(pixels.n_pixels, pixels.tail, pixels.head, weight)
             del weight
-            solution = _MULTIGRID.improve(neighbours, x, rhs, energy)
+            solution = multigrid.improve(neighbours, x, rhs, energy)
         else:
             shape, cell = placed
             neighbours = GridGraph.from_edges(shape, cell, pixels.tail, pixels.head, weight)
             del weight
             x, rhs = (_spread(values, cell, neighbours.n) for values in (x, rhs))
-            solution = _MULTIGRID.improve(neighbours, x, rhs, energy)
+            solution = multigrid.improve(neighbours, x, rhs, energy)
             x = x[cell]
         converged, iterations = solution.converged, solution.iterations
     else:
@@ -110,18 +115,22 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
 def equations(graph: Quotient, leave_out: LeaveOut | None) -> tuple[np.ndarray, np.ndarray]:
     """Weight (n_edges,) float32 of both equations of each edge together, 0 if it does not count, and their mean jump."""
     tail, head = graph.pixels.tail, graph.pixels.head
-    gamma = graph.pixels.gamma_squared
-    gamma *= 0.5
     jump = np.asarray(graph.jump)
     if jump.ndim == 2:
+        gamma = graph.pixels.gamma_squared
         jump = (gamma[tail] * jump[0] + gamma[head] * jump[1]) / (gamma[tail] + gamma[head])
     weight = np.empty(len(tail), dtype=np.float32)
-    gamma = gamma.astype(np.float32)
-    _weigh(gamma, graph.labels, tail, head, weight)
-    del gamma
+    _weigh(half_gamma(graph.pixels), graph.labels, tail, head, weight)
     if leave_out is not None:
         weight[leave_out(graph, weight, jump)] = 0
     return weight, jump
+
+
+def half_gamma(pixels: PixelGraph) -> np.ndarray:
+    """(n_pixels,) float32 ½γ² of each pixel; the weight of an edge is the sum of its two ends."""
+    gamma = pixels.gamma_squared
+    gamma *= 0.5
+    return gamma.astype(np.float32)
 
 
 def _spread(values: np.ndarray, cell: np.ndarray, n: int) -> np.ndarray:

@@ -37,11 +37,14 @@ class Placement:
         Graphs that stand for Q0, Q1, …
     certainty : (n_pixels,) float64
         Probability that the depth is right.
+    doubt : str
+        What a user should know about it; empty if there is nothing.
     """
 
     potential: np.ndarray
     levels: list[Quotient]
     certainty: np.ndarray
+    doubt: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +99,8 @@ class Hooks:
         Contracts crumbs before the filling.
     leave_out : callable
         Edges inside components that do not count in the filling.
+    precise : bool
+        Whether the filling is precise enough to decide by it.
     join : callable
         Places components against each other, for the scales to start from.
     refine : callable
@@ -108,6 +113,7 @@ class Hooks:
 
     absorb: Absorb | None = None
     leave_out: LeaveOut | None = None
+    precise: bool = False
     join: Join | None = None
     refine: Refine | None = None
     known: KnownDepth | None = None
@@ -145,7 +151,7 @@ def optimize(
         began = laplacians.working_clock()
         known = hooks.known
         whole = graph if hooks.absorb is None else hooks.absorb(graph)
-        inside = fill(whole, fill_backend, hooks.leave_out)
+        inside = fill(whole, fill_backend, hooks.leave_out, hooks.precise)
         filled = laplacians.working_clock()
         joined = None if hooks.join is None else hooks.join(whole, inside.potential)
         whole, start = (whole, inside.potential) if joined is None else (joined.graph, joined.potential)
@@ -168,6 +174,7 @@ def optimize(
         potential = known.settle(potential, graph.pixels.pieces)
     levels = scales.levels if whole is graph else [*whole.levels[-2:-1], *scales.levels]
     levels = levels if found is None else found.levels
+    texts = warnings_of(graph, scales.history, converged, scales.unsolved, inside.converged)
     return Outcome(
         graph=levels[-1],
         potential=potential,
@@ -175,7 +182,7 @@ def optimize(
         history=scales.history,
         seconds={**graph.seconds, "filling": filled - began, "scales": laplacians.working_clock() - filled},
         converged=converged,
-        warnings=warnings_of(graph, scales.history, converged, scales.unsolved, inside.converged),
+        warnings=texts if found is None or not found.doubt else [*texts, found.doubt],
         device="cpu" if xp is np else "cuda",
         certainty=None if found is None else found.certainty,
         borders=borders if found is None else None,

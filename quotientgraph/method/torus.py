@@ -9,7 +9,7 @@ weighted problem, which Fourier transforms solve, as the preconditioner. No list
 from __future__ import annotations
 
 import numpy as np
-from scipy import fft
+import scipy
 
 from laplacians.core.jit import WHOLE, kernel, portion
 
@@ -74,10 +74,10 @@ def _solve(
     """Solve L x = r by conjugate gradients until the energy left to gain is `goal`; r is overwritten."""
 
     def preconditioned(values: np.ndarray) -> np.ndarray:
-        spectrum = fft.rfft2(values)
+        spectrum = scipy.fft.rfft2(values)
         spectrum /= symbol
         spectrum[0, 0] = 0
-        return fft.irfft2(spectrum, values.shape, overwrite_x=True)
+        return scipy.fft.irfft2(spectrum, values.shape, overwrite_x=True)
 
     x, q = np.zeros_like(r), np.empty_like(r)
     p = preconditioned(r)
@@ -111,9 +111,9 @@ def stated_slopes(normal_map: NormalMap) -> tuple[np.ndarray, np.ndarray]:
 def project(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """(H, W) the periodic surface whose gradient is nearest to (p, q), by Frankot and Chellappa's projection."""
     u, v = _derivatives(p.shape)
-    spectrum = fft.rfft2(p)
+    spectrum = scipy.fft.rfft2(p)
     spectrum *= u
-    other = fft.rfft2(q)
+    other = scipy.fft.rfft2(q)
     other *= v
     spectrum += other
     del other
@@ -121,27 +121,27 @@ def project(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     power[0, 0] = 1.0
     spectrum /= -power
     spectrum[0, 0] = 0
-    return fft.irfft2(spectrum, p.shape, overwrite_x=True)
+    return scipy.fft.irfft2(spectrum, p.shape, overwrite_x=True)
 
 
 def slopes_of(surface: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The derivatives of a periodic surface by u and v, two (H, W) arrays."""
-    spectrum = fft.rfft2(surface)
+    spectrum = scipy.fft.rfft2(surface)
     u, v = _derivatives(surface.shape)
-    along = fft.irfft2(u * spectrum, surface.shape, overwrite_x=True)
+    along = scipy.fft.irfft2(u * spectrum, surface.shape, overwrite_x=True)
     spectrum *= v
-    return along, fft.irfft2(spectrum, surface.shape, overwrite_x=True)
+    return along, scipy.fft.irfft2(spectrum, surface.shape, overwrite_x=True)
 
 
 def _derivatives(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     """What a derivative by u and by v is in the spectrum of a real image."""
-    return 2j * np.pi * fft.rfftfreq(shape[1])[None, :], 2j * np.pi * fft.fftfreq(shape[0])[:, None]
+    return 2j * np.pi * scipy.fft.rfftfreq(shape[1])[None, :], 2j * np.pi * scipy.fft.fftfreq(shape[0])[:, None]
 
 
 def _laplacian(shape: tuple[int, int], connectivity: int) -> np.ndarray:
     """Symbol of the Laplacian of a tile with unit weights, (H, W // 2 + 1), 1 in place of its zero."""
-    u = np.cos(2 * np.pi * fft.rfftfreq(shape[1]))[None, :]
-    v = np.cos(2 * np.pi * fft.fftfreq(shape[0]))[:, None]
+    u = np.cos(2 * np.pi * scipy.fft.rfftfreq(shape[1]))[None, :]
+    v = np.cos(2 * np.pi * scipy.fft.fftfreq(shape[0]))[:, None]
     out = 4 - 2 * u - 2 * v if connectivity == 4 else 8 - 2 * u - 2 * v - 4 * u * v
     out[0, 0] = 1
     return out

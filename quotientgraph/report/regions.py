@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import ndimage
+import scipy
 
 if TYPE_CHECKING:
     from ..beyond.alternatives import Alternative
@@ -40,7 +40,7 @@ def doubtful_regions(result: Reconstruction) -> list[Region]:
     with np.errstate(invalid="ignore"):
         low = confidence < DOUBTFUL
     n_valid = max(1, int(np.isfinite(confidence).sum()))
-    label, count = ndimage.label(low, structure=np.ones((3, 3)))
+    label, count = scipy.ndimage.label(low, structure=np.ones((3, 3)))
     size = np.bincount(label.ravel(), minlength=count + 1)[1:]
     found = []
     for k in np.argsort(-size, kind="stable")[:MAX_REGIONS]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..beyond.automatic_angle import angle_for, bends, sample_step
-from .tiling import ALIGNED, Box
+from .tiling import Box
 from .window import Job, normal_map
 from .work import Work, Written
 
@@ -18,20 +18,23 @@ def count_pixels(job: Job, k: int) -> Written:
 def sample_bends(job: Job, k: int) -> Written:
     """Write the bends at the pixels of a tile that are in the rows and columns to look at."""
     core, step = job.tiling.core(k), sample_step(_n_pixels(job.work))
-    found = []
-    for down in (False, True):
-        first, last = (core.left, core.right) if down else (core.top, core.bottom)
-        lines = np.arange(-(-first // step) * step, last, step)
-        if not len(lines):
-            continue
-        box = job.tiling.window(k, ALIGNED)
-        part = normal_map(job, box)
-        # A pixel more on each side, so that neighbours in other tiles count; a bend belongs to the tile of its middle.
-        reach = Box(core.top - down, core.left - (not down), core.bottom + down, core.right + (not down)).common(box)
-        index = part.index[reach.within(box)]
-        at = lines - (reach.left if down else reach.top)
-        found.append(bends(part.normals, index[:, at].T if down else index[at]))
+    found, box = [], job.tiling.window(k, 1)
+    lines = [(down, at) for down in (False, True) for at in _lines(core, down, step)]
+    if lines:
+        normals, mask = job.source.read(box)
+    for down, at in lines:
+        # A pixel more at each end, so that neighbours in other tiles count; a bend belongs to the tile of its middle.
+        line = Box(box.top, at, box.bottom, at + 1) if down else Box(at, box.left, at + 1, box.right)
+        seen = line.within(box)
+        part = normal_map(job, line, (normals[seen], None if mask is None else mask[seen]))
+        found.append(bends(part.normals, part.index.T if down else part.index))
     return job.work.write("bends", k, np.concatenate([np.zeros(0), *found]))
+
+
+def _lines(core: Box, down: bool, step: int) -> range:
+    """The columns or rows of a tile to look at."""
+    first, last = (core.left, core.right) if down else (core.top, core.bottom)
+    return range(-(-first // step) * step, last, step)
 
 
 def found_angle(work: Work) -> float:

@@ -19,7 +19,7 @@ from laplacians.core.jit import kernel
 from laplacians.direct.cholesky import Factor, factorise
 
 from ..geometry.camera import Shape
-from .tiling import Box, compact
+from .tiling import Box
 
 # What is added to the diagonal, as a part of it. Constants cost no energy, nor do functions that differ nowhere on a small
 # component, so that the matrix alone is singular.
@@ -36,10 +36,10 @@ class Patch:
         The window.
     spacing : int
         Pixels between nodes.
-    position : (n_pixels,) int32
-        Flat position of each valid pixel in the window.
-    slot : (n_pixels,) int32
-        Which of `ranks` the component of each pixel is; −1 if it has no coarse functions.
+    number : (height, width) int32
+        Component of each cell, as `Field` numbers them; the window begins at the second row and column. −1 for none.
+    slot : (n_components,) int32
+        Which of `ranks` each of those components is; −1 if it has no coarse functions.
     ranks : (m,) int64
         Number of each component among those with coarse functions.
     shape : (H, W)
@@ -48,19 +48,20 @@ class Patch:
 
     box: Box
     spacing: int
-    position: np.ndarray
+    number: np.ndarray
     slot: np.ndarray
     ranks: np.ndarray
     shape: Shape
 
     @classmethod
-    def from_ranks(cls, box: Box, spacing: int, position: np.ndarray, rank: np.ndarray, shape: Shape) -> Patch:
-        """From the rank (n_pixels,) of the component of each pixel, −1 for none."""
-        ranks, slot = compact(rank + 1)
-        if len(ranks) and ranks[0] == 0:
-            ranks, slot = ranks[1:], slot - np.int32(1)
-        ranks = ranks - 1
-        return cls(box, spacing, position, slot, ranks.astype(np.int64), shape)
+    def from_ranks(cls, box: Box, spacing: int, number: np.ndarray, rank: np.ndarray, shape: Shape) -> Patch:
+        """From the rank (n_components,) of each component, −1 for none."""
+        seen = np.zeros(len(rank), dtype=bool)
+        _mark(number, seen)
+        used = seen & (rank >= 0)
+        ranks = np.unique(rank[used])
+        slot = np.where(used, np.searchsorted(ranks, rank), -1).astype(np.int32)
+        return cls(box, spacing, number, slot, ranks.astype(np.int64), shape)
 
     @property
     def corner(self) -> tuple[int, int]:
@@ -82,39 +83,38 @@ class Patch:
         node = (row + np.arange(rows))[:, None] * nodes_across(self.shape, self.spacing) + column + np.arange(columns)
         return self.ranks[:, None, None] * n_nodes(self.shape, self.spacing) + node
 
+    @property
+    def _place(self) -> tuple[int, ...]:
+        """Row and column of the first cell, the frame, in pixels from the first node; and the spacing."""
+        row, column = self.corner
+        return self.box.top - 1 - row * self.spacing, self.box.left - 1 - column * self.spacing, self.spacing
+
     def add_to(self, x: np.ndarray, keys: np.ndarray, values: np.ndarray) -> None:
-        """Add the combination of coarse functions with the given values (at sorted keys) to x, in place."""
+        """Add the combination of coarse functions with the given values (at sorted keys) to x (height, width), in place."""
         if len(self.ranks) and len(keys):
             wanted = self.keys
             at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
             table = np.where(keys[at] == wanted, values[at], 0.0)
-            _prolong(self.position, self.box.shape[1], *self.box[:2], *self.corner, self.spacing, self.slot, table, x)
+            _prolong(self.number, self.slot, *self._place, table, x)
 
     def sums(self, r: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Keys and values of Pᵀ r."""
+        """Keys and values of Pᵀ r, where r is (height, width)."""
         table = np.zeros(self.size)
-        _restrict(self.position, self.box.shape[1], *self.box[:2], *self.corner, self.spacing, self.slot, r, table)
+        if len(self.ranks):
+            _restrict(self.number, self.slot, *self._place, r, table)
         used = np.flatnonzero(table)
         return self.keys.ravel()[used], table.ravel()[used]
 
-    def matrix(
-        self, tail: np.ndarray, head: np.ndarray, weight: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Row keys, column keys and values (upper triangle) of what the given edges add to PᵀLP."""
-        m, rows, columns = self.size
-        cells = np.zeros((m, max(rows - 1, 0), max(columns - 1, 0), 4, 4))
-        _assemble(
-            tail,
-            head,
-            weight,
-            self.position,
-            self.box.shape[1],
-            *self.box[:2],
-            *self.corner,
-            self.spacing,
-            self.slot,
-            cells,
-        )
+    def matrix(self, weight: np.ndarray, rows: slice, columns: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What edges add to PᵀLP, as keys of rows, keys of columns and values, of the upper triangle.
+
+        `weight` (4, height, width) is that of a `Field`; the edges of the cells in the given rows and columns are counted.
+        """
+        m, n_rows, n_columns = self.size
+        cells = np.zeros((m, max(n_rows - 1, 0), max(n_columns - 1, 0), 4, 4))
+        if m:
+            bounds = (rows.start, rows.stop, columns.start, columns.stop)
+            _assemble(weight, self.number, self.slot, *self._place, *bounds, cells)
         keys = self.keys
         corners = np.stack([keys[:, :-1, :-1], keys[:, :-1, 1:], keys[:, 1:, :-1], keys[:, 1:, 1:]], axis=-1)
         used = np.flatnonzero(np.abs(cells).sum(axis=(-1, -2)).ravel())
@@ -133,14 +133,22 @@ class CoarseSystem:
     keys : (n,) int64
         Sorted numbers of the nodes that have an equation.
     factor : Factor
+    component : (n,) int64
+        Component of each node, counted from 0.
     """
 
     keys: np.ndarray
     factor: Factor
+    component: np.ndarray
 
     @classmethod
-    def from_entries(cls, row: np.ndarray, column: np.ndarray, value: np.ndarray) -> CoarseSystem | None:
-        """From the entries of all tiles, the upper triangle by keys; None if there are none."""
+    def from_entries(
+        cls, row: np.ndarray, column: np.ndarray, value: np.ndarray, per_component: int
+    ) -> CoarseSystem | None:
+        """From the entries of all tiles, the upper triangle by keys; None if there are none.
+
+        `per_component` is the number of keys of each component.
+        """
         row, column, value = summed(row, column, value)
         if not len(row):
             return None
@@ -152,7 +160,16 @@ class CoarseSystem:
         weight = -value[~on]
         system = LaplacianSystem(Pattern(len(keys), tail[~on], head[~on]), weight, np.zeros_like(weight))
         # The factorisation adds up the diagonal from the weights; the difference to the true one is rounding.
-        return cls(keys, factorise(system, ground))
+        return cls(keys, factorise(system, ground), np.unique(keys // per_component, return_inverse=True)[1])
+
+    def solve(self, rhs: np.ndarray) -> np.ndarray:
+        """(n,) solution whose mean over the nodes of each component is zero.
+
+        Nothing but the little that was added to the diagonal holds the mean, so that rounding would move it.
+        """
+        x = self.factor.solve(rhs)
+        mean = np.bincount(self.component, x) / np.bincount(self.component)
+        return x - mean[self.component]
 
     def gathered(self, keys: np.ndarray, values: np.ndarray) -> np.ndarray:
         """(n,) values added up by their keys, which may repeat; keys without an equation are passed over."""
@@ -182,53 +199,71 @@ def n_nodes(shape: Shape, spacing: int) -> int:
 
 
 @kernel
-def _prolong(position, width, top, left, row, column, spacing, slot, table, x):
-    """x += the bilinear function between the values of `table` (m, rows, columns) at each pixel whose slot is not −1."""
-    for i in range(len(x)):
-        s = slot[i]
-        if s >= 0:
-            v, u = top + position[i] // width, left + position[i] % width
-            a, b = v // spacing - row, u // spacing - column
-            p, q = (v % spacing) / spacing, (u % spacing) / spacing
-            x[i] += (1 - p) * ((1 - q) * table[s, a, b] + q * table[s, a, b + 1]) + p * (
-                (1 - q) * table[s, a + 1, b] + q * table[s, a + 1, b + 1]
-            )
+def _mark(number, seen):
+    """Set `seen` of every number that occurs; negative ones are passed over."""
+    for v in range(number.shape[0]):
+        for u in range(number.shape[1]):
+            if number[v, u] >= 0:
+                seen[number[v, u]] = True
 
 
 @kernel
-def _restrict(position, width, top, left, row, column, spacing, slot, r, table):
+def _prolong(number, slot, top, left, spacing, table, x):
+    """x += the bilinear function between the values of `table` (m, rows, columns) at each cell with a slot.
+
+    The first cell is `top` rows and `left` columns from the first node, which may be negative: the frame is not read.
+    """
+    height, width = number.shape
+    for v in range(1, height - 1):
+        a, p = (top + v) // spacing, ((top + v) % spacing) / spacing
+        for u in range(1, width - 1):
+            s = slot[number[v, u]] if number[v, u] >= 0 else -1
+            if s >= 0:
+                b, q = (left + u) // spacing, ((left + u) % spacing) / spacing
+                x[v, u] += (1 - p) * ((1 - q) * table[s, a, b] + q * table[s, a, b + 1]) + p * (
+                    (1 - q) * table[s, a + 1, b] + q * table[s, a + 1, b + 1]
+                )
+
+
+@kernel
+def _restrict(number, slot, top, left, spacing, r, table):
     """The transpose of `_prolong`: table += Pᵀ r."""
-    for i in range(len(r)):
-        s = slot[i]
-        if s >= 0:
-            v, u = top + position[i] // width, left + position[i] % width
-            a, b = v // spacing - row, u // spacing - column
-            p, q = (v % spacing) / spacing, (u % spacing) / spacing
-            table[s, a, b] += (1 - p) * (1 - q) * r[i]
-            table[s, a, b + 1] += (1 - p) * q * r[i]
-            table[s, a + 1, b] += p * (1 - q) * r[i]
-            table[s, a + 1, b + 1] += p * q * r[i]
+    height, width = number.shape
+    for v in range(1, height - 1):
+        a, p = (top + v) // spacing, ((top + v) % spacing) / spacing
+        for u in range(1, width - 1):
+            s = slot[number[v, u]] if number[v, u] >= 0 else -1
+            if s >= 0 and r[v, u] != 0:
+                b, q = (left + u) // spacing, ((left + u) % spacing) / spacing
+                table[s, a, b] += (1 - p) * (1 - q) * r[v, u]
+                table[s, a, b + 1] += (1 - p) * q * r[v, u]
+                table[s, a + 1, b] += p * (1 - q) * r[v, u]
+                table[s, a + 1, b + 1] += p * q * r[v, u]
 
 
 @kernel
-def _assemble(tail, head, weight, position, width, top, left, row, column, spacing, slot, cells):
-    """cells[slot, row, column] += weight·δδᵀ for each edge, where δ is the difference of its ends in the four corners.
-
-    Edges of weight 0 and those whose ends have different slots are passed over.
+def _assemble(weight, number, slot, top, left, spacing, first, last, begin, end, cells):
+    """cells[slot, row, column] += weight·δδᵀ for each edge of the cells in rows first:last and columns begin:end, where δ is
+    the difference of its ends in the four corners of the square of nodes that holds it.
     """
     delta = np.empty(4)
-    for e in range(len(tail)):
-        s = slot[tail[e]]
-        if s >= 0 and s == slot[head[e]] and weight[e] > 0:
-            va, ua = top + position[tail[e]] // width, left + position[tail[e]] % width
-            vb, ub = top + position[head[e]] // width, left + position[head[e]] % width
-            a, b = min(va, vb) // spacing, min(ua, ub) // spacing
-            pa, qa = va / spacing - a, ua / spacing - b
-            pb, qb = vb / spacing - a, ub / spacing - b
-            delta[0] = (1 - pa) * (1 - qa) - (1 - pb) * (1 - qb)
-            delta[1] = (1 - pa) * qa - (1 - pb) * qb
-            delta[2] = pa * (1 - qa) - pb * (1 - qb)
-            delta[3] = pa * qa - pb * qb
-            for i in range(4):
-                for j in range(4):
-                    cells[s, a - row, b - column, i, j] += weight[e] * delta[i] * delta[j]
+    for v in range(first, last):
+        for u in range(begin, end):
+            s = slot[number[v, u]] if number[v, u] >= 0 else -1
+            if s < 0:
+                continue
+            for k in range(4):
+                w = np.float64(weight[k, v, u])
+                if w > 0:
+                    va, ua = top + v, left + u
+                    vb, ub = (va, ua + 1) if k == 0 else (va + 1, ua + k - 2)
+                    a, b = va // spacing, min(ua, ub) // spacing
+                    pa, qa = va / spacing - a, ua / spacing - b
+                    pb, qb = vb / spacing - a, ub / spacing - b
+                    delta[0] = (1 - pa) * (1 - qa) - (1 - pb) * (1 - qb)
+                    delta[1] = (1 - pa) * qa - (1 - pb) * qb
+                    delta[2] = pa * (1 - qa) - pb * (1 - qb)
+                    delta[3] = pa * qa - pb * qb
+                    for i in range(4):
+                        for j in range(4):
+                            cells[s, a, b, i, j] += w * delta[i] * delta[j]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from laplacians.core.edges import connected_labels
+from laplacians.core.edges import connected_labels, number_trees, root_of
+from laplacians.core.jit import kernel
 
 from ..graph.selection import similar_edges
-from .tiling import MARGIN, compact
+from .tiling import ALIGNED
 from .window import Job, Window
 from .work import Lookup, Work, Written
 
@@ -20,39 +22,33 @@ def label(job: Job, k: int) -> Written:
     Writes the image ``labels``, in which components count from 0 in each tile, and the table ``labels`` with the size, the
     first pixel and the bounding box of each component, the ring of the tile and its edges to other tiles.
     """
-    window = Window.read(job, k, MARGIN)
+    window = Window.read(job, k, ALIGNED)
     pixels, mine = window.pixels, window.mine
-    similar = similar_edges(pixels, job.angle)
-    joined = similar & window.inside
-    found = connected_labels(pixels.n_pixels, pixels.tail[joined], pixels.head[joined])
-    own = np.zeros(pixels.n_pixels, dtype=np.int32)
-    own[mine] = compact(found[mine])[1]
-    labels = np.where(mine, own, -1)
-    n = int(labels.max(initial=-1)) + 1
-    position = window.position
-    first = np.full(n, np.iinfo(np.int64).max)
-    np.minimum.at(first, labels[mine], position[mine])
-    row, column = np.divmod(position[mine], window.shape[1])
-    box = np.empty((4, n), dtype=np.int64)
-    for side, (coordinate, reduce, begin) in enumerate(
-        ((row, np.minimum, 2**62), (column, np.minimum, 2**62), (row, np.maximum, -1), (column, np.maximum, -1))
-    ):
-        box[side] = begin
-        reduce.at(box[side], labels[mine], coordinate)
+    labels = np.arange(pixels.n_pixels, dtype=np.int32)
+    if job.angle is not None:
+        cosine = np.cos(np.radians(job.angle))
+        _unite_similar(labels, pixels.map.normals, pixels.tail, pixels.head, mine, cosine)
+    number_trees(labels)
+    number = np.full(int(labels.max(initial=-1)) + 1, -1, dtype=np.int32)  # of the trees with pixels of the tile
+    n = _count_own(labels, mine, number)
+    size, first = np.zeros(n, dtype=np.int64), np.full(n, np.iinfo(np.int64).max)
+    box = np.repeat(np.array([[2**62], [2**62], [-1], [-1]]), n, axis=1)
+    _measure(labels, pixels.map.position, window.box.shape[1], *window.box[:2], window.shape[1], size, first, box)
     seam = window.seam
+    tail, head = pixels.tail[seam], pixels.head[seam]
     return {
-        **job.work.write("labels", k, window.tile_image(labels.astype(np.int32), -1)),
+        **job.work.write("labels", k, window.tile_image(labels, -1)),
         **job.work.write_table(
             "labels",
             k,
-            size=np.bincount(labels[mine], minlength=n),
+            size=size,
             first=first,
             box=box,
-            ring=position[window.ring],
+            ring=window.positions(window.ring),
             ring_label=labels[window.ring],
-            tail=position[pixels.tail[seam]],
-            head=position[pixels.head[seam]],
-            similar=similar[seam],
+            tail=window.positions(tail),
+            head=window.positions(head),
+            similar=similar_edges(replace(pixels, tail=tail, head=head), job.angle),
             left_out=np.array(_left_out(job, k, int(mine.sum()))),
         ),
     }
@@ -133,6 +129,12 @@ class Components:
         return len(self.size)
 
 
+def counted(work: Work) -> tuple[int, int]:
+    """Valid pixels in the rings of all tiles, and labels of all tiles; one table is in memory at a time."""
+    counts = [(len(t["ring"]), len(t["size"])) for t in map(partial(work.table, "labels"), range(work.tiling.n_tiles))]
+    return sum(n for n, _ in counts), sum(n for _, n in counts)
+
+
 def unite(work: Work) -> Components:
     """Unite the labels of all tiles into components, and write the lookup ``components`` for the tasks that follow."""
     tables = work.tables("labels")
@@ -169,3 +171,51 @@ def unite(work: Work) -> Components:
 def starts(lists: list[np.ndarray]) -> np.ndarray:
     """Where each of some lists begins when they are put one after the other, and the end of the last one."""
     return np.append(0, np.cumsum([len(one) for one in lists], dtype=np.int64))
+
+
+@kernel
+def _unite_similar(parent, normals, tail, head, mine, cosine):
+    """Join the trees of both ends of every edge inside the tile whose unit normals have a product above `cosine`.
+
+    `parent` holds 0, 1, 2, … on entry; afterwards the root of every tree is its least pixel.
+    """
+    for e in range(len(tail)):
+        a, b = tail[e], head[e]
+        if parent[a] == parent[b] or not (mine[a] and mine[b]):
+            continue
+        i, j = root_of(parent, a), root_of(parent, b)
+        if i != j:
+            dot = normals[a, 0] * normals[b, 0] + normals[a, 1] * normals[b, 1] + normals[a, 2] * normals[b, 2]
+            if dot > cosine:
+                parent[max(i, j)] = min(i, j)
+
+
+@kernel
+def _count_own(labels, mine, number):
+    """Number the labels that pixels of the tile have, in their order, and replace them; −1 elsewhere. Returns how many.
+
+    `number` is −1 for every label on entry. Labels are numbered by their first pixel.
+    """
+    n = 0
+    for i in range(len(labels)):
+        if not mine[i]:
+            labels[i] = -1
+            continue
+        if number[labels[i]] < 0:
+            number[labels[i]] = n
+            n += 1
+        labels[i] = number[labels[i]]
+    return n
+
+
+@kernel
+def _measure(labels, position, width, top, left, whole, size, first, box):
+    """Write the number of pixels, the first position in the map and the bounding box of each label."""
+    for i in range(len(labels)):
+        k = labels[i]
+        if k >= 0:
+            row, column = top + position[i] // width, left + position[i] % width
+            size[k] += 1
+            first[k] = min(first[k], row * whole + column)
+            box[0, k], box[1, k] = min(box[0, k], row), min(box[1, k], column)
+            box[2, k], box[3, k] = max(box[2, k], row), max(box[3, k], column)

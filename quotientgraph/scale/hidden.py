@@ -27,7 +27,7 @@ def plant(job: Job, k: int) -> Written:
     window = Window.read(job, k, MARGIN)
     pixels, n = window.pixels, window.pixels.n_pixels
     label = window.values(job.work.window("labels", window.box, job.work.lookup("components")))
-    weight, jump = equations(window.quotient(label, job.angle), None)
+    weight, jump = equations(window.undivided(label), None)
     steady = steady_edges(pixels, job.angle) & (weight > 0)
     entry = np.full(n, -1, dtype=np.int64)
     entry[window.ring] = np.arange(len(window.ring))
@@ -52,14 +52,14 @@ def plant(job: Job, k: int) -> Written:
         open_head=at[pixels.head[is_open]],
         open_jump=jump[is_open] - x[pixels.tail[is_open]] + x[pixels.head[is_open]],
         open_key=window.keys(is_open),
-        tail=window.position[pixels.tail[across]],
-        head=window.position[pixels.head[across]],
+        tail=window.positions(pixels.tail[across]),
+        head=window.positions(pixels.head[across]),
         jump=jump[across],
         key=window.keys(across),
         steady=steady[across],
         focal=pixels.focal_at(across),
-        doubt_tail=window.position[tail],
-        doubt_head=window.position[head],
+        doubt_tail=window.positions(tail),
+        doubt_head=window.positions(head),
         doubt_tail_at=np.where(settled, -1, at[tail]),
         doubt_head_at=np.where(settled, -1, at[head]),
         doubt_misfit=x[tail] - x[head] - jump[doubtful],

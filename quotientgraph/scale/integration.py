@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from dataclasses import asdict, replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +15,18 @@ from .. import __version__
 from ..geometry.camera import Camera, as_camera
 from ..geometry.normals import FRAMES
 from ..geometry.wrapping import Wrap
-from ..io.atomic import OutputError
+from ..io import OutputError, understand_camera
 from ..method.outcome import Step
 from ..settings import Settings, check_angle
 from . import components
+from .doubts import doubts
 from .journal import Journal
-from .memory import peak_memory, tile_for
+from .memory import check_driver, driver_needs, peak_memory, tile_for
 from .outputs import Outputs, as_dask, write_tables
-from .pool import pool_for
+from .pool import check_pool, pool_for
 from .report import Report
 from .run import Run, Watch
-from .sources import Source
+from .sources import Source, zarr
 from .tiling import ALIGNED, MARGIN, Tiling
 from .window import Job
 from .work import Work
@@ -64,7 +66,7 @@ def integrate(
         path of a Zarr store, of a .npy file or of a tiled TIFF. Whole numbers are decoded as 2·value/max − 1.
     mask : array or path, optional
         (H, W), not zero at the pixels to use.
-    camera : Pinhole, Orthographic, RayFormula, RayMap or 3×3 intrinsic matrix, optional
+    camera : Pinhole, Orthographic, RayFormula, RayMap, 3×3 intrinsic matrix or path, optional
         Of the whole map. None is ``Orthographic()``. `RayFormula` is a ray map that takes no memory.
     out : path
         Zarr array of the depth. The components (components.zarr), the tables nodes.parquet and edges.parquet and
@@ -79,7 +81,8 @@ def integrate(
     workers : int, optional
         Processes on this machine if there is no client; by default one for each core. 1 is this process alone.
     memory : float, optional
-        Bytes that each process may take, from which the tile is chosen.
+        Bytes that each process may take, from which the tile is chosen. If the driver will need more for its lists, a
+        `MemoryError` says so as soon as the components of the tiles are counted.
     overlap : int, optional
         How far tiles see into their neighbours while filling is corrected, a multiple of 8; at most 128 by default.
     tolerance : float
@@ -103,18 +106,19 @@ def integrate(
         Over the Zarr array at `out`; NaN outside the valid pixels.
     report : Report
     """
-    began = time.perf_counter()
+    began, cpu_began = time.perf_counter(), time.process_time()
     check_angle(angle)
     if frame not in FRAMES:
         raise ValueError(f"frame={frame!r} is not known; use one of {', '.join(sorted(FRAMES))}")
-    source, view = Source.from_arrays(normals, mask), as_camera(camera)
+    source = Source.from_arrays(normals, mask)
+    given, corrected = understand_camera(camera, source.shape)
+    view = as_camera(given)
     if Wrap.from_name("auto", view, source.shape):
         raise ValueError(
-            "camera: tiles do not join the two ends of a panorama; use `quotientgraph.integrate`, or give the normals and "
-            "the rays of a part of it"
+            "camera: a map in tiles does not wrap around, so the two ends of a panorama would not meet; use "
+            "`quotientgraph.integrate`, which takes up to 2**29 pixels, or give the normals and the rays of a part of it"
         )
-    if settings.get("joining", "none") != "none":
-        raise ValueError('joining: components of a map in tiles are placed by the descent; leave it out or use "none"')
+    _refuse_what_needs_the_whole_map(settings)
     chosen = Settings.from_preset(preset, **{**settings, "joining": "none"})
     if chosen.fill_solver != "auto":
         raise ValueError("fill_solver: a map in tiles is filled by multigrid; leave it at its default")
@@ -123,7 +127,9 @@ def integrate(
     work = Work(where.depth.with_name(where.depth.name.removesuffix(".zarr") + ".work"), tiling)
     if where.depth.exists() and not (overwrite or (resume and work.folder.exists())):
         raise OutputError(f"{where.depth}: exists; pass overwrite=True (--overwrite), or choose another name")
-    where.depth.parent.mkdir(parents=True, exist_ok=True)
+    zarr()
+    check_pool(client, workers)
+    about = [*corrected, *doubts(source, view, frame)]
     identity = {
         "quotientgraph": __version__,
         "input": [source.normals.identity, None if source.mask is None else source.mask.identity],
@@ -131,18 +137,25 @@ def integrate(
         "camera": repr(view),
         "tiles": [tiling.tile, tiling.overlap, tolerance, dtype],
     }
-    journal = Journal(work, identity, resume)
+    try:
+        where.depth.parent.mkdir(parents=True, exist_ok=True)
+        journal = Journal(work, identity, resume)
+    except OSError as error:
+        if isinstance(error, OutputError):
+            raise
+        raise OutputError(f"{where.depth}: cannot be written there ({error.strerror}); choose another folder") from None
     spacing = max(ALIGNED, tiling.overlap // 2)
     job = Job(source, work, view, frame, connectivity, spacing, None, chosen)
     history: list[Step] = []
     with pool_for(client, workers) as pool:
         if pool.elsewhere:
             job = replace(job, source=source.on_disk(work.folder))
-        run = Run(job, pool, journal, tolerance, progress or (lambda *_: None))
+        run = Run(job, pool, journal, tolerance, progress or (lambda *_: None), warnings=about)
         if pool.dashboard:
             run.watch(pool.dashboard, 0, 0)
         run.choose_angle(chosen.angle if angle == "auto" else angle)
         run.stage("labels", components.label)
+        check_driver(driver_needs(tiling, spacing, *components.counted(work)), memory)
         found = components.unite(work)
         if not found.n:
             raise ValueError("normals: no valid pixel is left in any tile; check the mask, the frame and the camera")
@@ -154,6 +167,7 @@ def integrate(
     run.conclude(found, scales, converged, piece)
     sure = run.confidence(scales) if preset != "paper" else None
     write_tables(where, found, scales.borders, work.read("shift"), piece, scales.residuals(), sure)
+    driver = time.process_time() - cpu_began - (0.0 if pool.elsewhere else sum(run.busy.values()))
     report = Report(
         shape=tiling.shape,
         tile=tiling.tile,
@@ -167,6 +181,8 @@ def integrate(
         warnings=run.warnings,
         seconds={**run.seconds, "total": time.perf_counter() - began},
         tasks=run.tasks,
+        busy={**run.busy, "driver": driver},
+        critical=run.longest + driver,
         peaks={**run.peaks, "driver": peak_memory()},
         reused=journal.reused,
         depth=str(where.depth),
@@ -182,10 +198,27 @@ def integrate(
     return as_dask(where.depth), report
 
 
+def _refuse_what_needs_the_whole_map(settings: dict[str, Any]) -> None:
+    """Raise a `ValueError` for keywords of `quotientgraph.integrate` that a map in tiles does not take."""
+    if settings.pop("wrap", "none") not in ("none", None):
+        raise ValueError(
+            "wrap: the outer borders of a map in tiles do not meet; use `quotientgraph.integrate`, which takes up to 2**29 "
+            "pixels in memory, or repeat a margin of the map at its end and leave wrap out"
+        )
+    if settings.get("joining", "none") != "none":
+        raise ValueError('joining: components of a map in tiles are placed by the descent; leave it out or use "none"')
+    for name in ("method", "prior", "prior_confidence", "anchors", "labels", "image", "forbidden"):
+        if settings.pop(name, None) is not None:
+            raise ValueError(f"{name}: a map in tiles does not take it; use `quotientgraph.integrate`, or leave it out")
+
+
 def _tiling(source: Source, tile: int | None, overlap: int | None, memory: float | None) -> Tiling:
     """The tiles that a user asks for, but not larger than the map."""
     if tile is None:
         tile = min(TILE, tile_for(memory)) if memory is not None else TILE
+    for name, value in (("tile", tile), ("overlap", overlap)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, Integral)):
+            raise ValueError(f"{name}={value!r} must be a whole number of pixels, a multiple of {ALIGNED}")
     whole = max(2 * MARGIN, -(-max(source.shape) // ALIGNED) * ALIGNED)
     side = min(tile, whole)
     reach = max(MARGIN, min(128, side // 16 // ALIGNED * ALIGNED)) if overlap is None else overlap

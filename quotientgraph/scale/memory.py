@@ -1,12 +1,18 @@
-"""How much memory a process takes for a tile, and has taken."""
+"""How much memory a process takes for a tile, how much the driver takes for the whole map, and what was taken."""
 
 from __future__ import annotations
 
 import re
 import sys
 
+from ..io.memory import available_memory
+from .tiling import Tiling
+
 # What a process takes before it has read a pixel, and for each pixel of a window; measured, see docs/scale.md.
 _BASE, _PER_PIXEL = 450_000_000, 260
+# What the driver takes at the start, for each pixel along a seam, for each node of the coarse grid, and for each component
+# with its borders; measured, see docs/scale.md.
+_DRIVER, _SEAM_PIXEL, _NODE, _COMPONENT = 350_000_000, 280, 1300, 1400
 _UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 
@@ -22,6 +28,47 @@ def tile_for(memory: float) -> int:
         least = (_BASE + _PER_PIXEL * (1.125 * 128) ** 2) / 1e9
         raise ValueError(f"memory={memory:g} bytes is too little for the smallest tile; allow at least {least:.2f} GB")
     return tile
+
+
+def driver_needs(tiling: Tiling, spacing: int, n_ring: int, n_labels: int) -> dict[str, int]:
+    """Bytes that the driver takes, by what for.
+
+    Parameters
+    ----------
+    tiling : Tiling
+    spacing : int
+        Pixels between nodes of the coarse grid.
+    n_ring : int
+        Valid pixels along the sides of all tiles.
+    n_labels : int
+        Components of all tiles, each counted in every tile that has a part of it.
+    """
+    nodes = tiling.shape[0] * tiling.shape[1] // spacing**2
+    return {
+        "the program": _DRIVER,
+        "pixels along seams": _SEAM_PIXEL * n_ring,
+        "the coarse grid": _NODE * nodes if tiling.n_tiles > 1 else 0,
+        "components": _COMPONENT * n_labels,
+    }
+
+
+def check_driver(needs: dict[str, int], memory: float | None) -> None:
+    """Raise a `MemoryError` that names the cause and the remedy if the driver will need more than it may take."""
+    allowed = available_memory() if memory is None else memory
+    needed = sum(needs.values())
+    if needed <= allowed:
+        return
+    most = max((name for name in needs if name != "the program"), key=lambda name: needs[name])
+    remedy = {
+        "pixels along seams": "choose larger tiles",
+        "the coarse grid": "choose a larger overlap, which makes the grid wider",
+        "components": "choose a larger angle, or smooth the normals, which makes fewer components",
+    }[most]
+    limit = "are free" if memory is None else "are allowed (memory)"
+    raise MemoryError(
+        f"the driver will need about {needed / 1e9:.1f} GB of memory, {needs[most] / 1e9:.1f} GB of it for {most}, and "
+        f"{allowed / 1e9:.1f} GB {limit}; {remedy}, or give it more memory, and begin again"
+    )
 
 
 def bytes_of(text: str) -> float:

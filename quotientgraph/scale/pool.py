@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
+import multiprocessing
 import os
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
@@ -104,6 +106,21 @@ class OnDask:
     def _room(self) -> int:
         threads = sum(self.client.nthreads().values())
         return max(_IN_FLIGHT * threads, _IN_FLIGHT)
+
+
+def check_pool(client: Any, workers: int | None) -> None:
+    """Raise, before anything is written, what would keep the pool of `pool_for` from working."""
+    started_here = client is None and (workers or _cores()) > 1
+    try:
+        for name in ("dask.array", *(("distributed",) if started_here or client is not None else ())):
+            importlib.import_module(name)
+    except ImportError:
+        raise ImportError(f"Dask is not installed; install it with: {INSTALL}") from None
+    if started_here and getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise RuntimeError(
+            "the program that calls quotientgraph.scale.integrate is being imported by one of its own workers; put the call "
+            'under `if __name__ == "__main__":`, or pass workers=1'
+        )
 
 
 @contextlib.contextmanager

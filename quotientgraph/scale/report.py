@@ -33,6 +33,11 @@ class Report:
         Time by stage.
     tasks : dict
         For each stage the number of tasks that were run, and the processor time they took.
+    busy : dict
+        Processor time of each process: what it spent on tasks, and for "driver" what it spent between them.
+    critical : float
+        Processor time of the driver between tasks, and in each stage that of the process that had most to do: how long the
+        run takes at least on as many free cores as there are processes.
     peaks : dict
         Largest memory of each process, in bytes; "driver" is the one that was asked.
     reused : int
@@ -53,6 +58,8 @@ class Report:
     warnings: list[str]
     seconds: dict[str, float]
     tasks: dict[str, list[float]]
+    busy: dict[str, float]
+    critical: float
     peaks: dict[str, int]
     reused: int
     depth: str

@@ -12,33 +12,31 @@ from __future__ import annotations
 
 import numpy as np
 
-from laplacians import Multigrid
-from laplacians.core.arrays import sums
+from laplacians import GridGraph, Multigrid
 from laplacians.core.jit import kernel
+from laplacians.multigrid.grid import LooseEdges
 
-from ..method.filling import mismatch
-from .filling import coarse_patch, improved, window_weights
-from .tiling import Box, compact
-from .window import Job, Window
+from .coarse import Patch
+from .field import Field, subtract_product
+from .tiling import Box
+from .window import Job
 from .work import Work, Written
 
 _CORRECTION = Multigrid(rtol=1e-2, maxiter=20)
 
 
 def potential(work: Work, box: Box, number: int) -> tuple[np.ndarray, np.ndarray]:
-    """Potential y and direction p after so many rounds, as images of a box."""
+    """Potential y (float64) and direction p (float32) after so many rounds, as images of a box."""
     if number <= 1:
         y = work.window("x.0", box)
         label = work.window("labels", box, work.lookup("components"))
         offset = work.window("part", box, work.lookup("offsets"))
         y = np.where(np.append(work.read("crossing"), False)[label], y + offset, y)
-        p = np.zeros(box.shape)
+        p = np.zeros(box.shape, dtype=np.float32)
     else:
-        y, p = work.window(f"y.{number - 1}", box), work.window(f"p.{number - 1}", box).astype(np.float64)
+        y, p = work.window(f"y.{number - 1}", box), work.window(f"p.{number - 1}", box)
     if number >= 1:
-        alpha, beta = work.read(f"steps.{number}")
-        p = work.window(f"s.{number}", box) + beta * p
-        y = y + alpha * p
+        _advance(y, p, work.window(f"s.{number}", box), *work.read(f"steps.{number}"))
     return y, p
 
 
@@ -47,81 +45,132 @@ def correct(job: Job, k: int, number: int) -> Written:
 
     Writes the image ``s.<number>``, the images ``y`` and ``p`` of the round before, and the table ``correct.<number>``.
     """
-    window = Window.read(job, k, job.tiling.overlap)
-    pixels, n, work = window.pixels, window.pixels.n_pixels, job.work
-    label = window.values(work.window("labels", window.box, work.lookup("components")))
-    crossing = np.append(work.read("crossing"), False)[label]
-    y, p = (window.values(image) for image in potential(work, window.box, number - 1))
-    p = p.astype(np.float32)
-    step = np.zeros(n, dtype=np.float32)
-    totals, table = np.zeros(5), {"residual_key": np.zeros(0, dtype=np.int64), "residual": np.zeros(0)}
-    if crossing.any():
-        weight, jump = window_weights(job, window, label)
-        weight[~crossing[pixels.tail]] = 0
-        patch, coarse, x = coarse_patch(job, window, label), work.table(f"coarse.{number}"), y.copy()
-        patch.add_to(x, coarse["keys"], coarse["values"])
-        x += _window_correction(window, weight, jump, x, label)
-        step[:] = np.where(crossing & window.mine, x - y, 0.0)
-        weight[~window.inside] = 0
-        pull = np.zeros(n)
-        _products(pixels.tail, pixels.head, weight, jump, y, step, p, pull, totals)
-        table["residual_key"], table["residual"] = patch.sums(pull)
-    written = work.write(f"s.{number}", k, window.tile_image(step, 0.0))
+    work = job.work
+    field = Field.read(job, k, job.tiling.overlap)
+    y, p = (field.placed(image) for image in potential(work, field.box, number - 1))
+    own = field.own
+    step, totals, reach = np.zeros(field.core.shape, dtype=np.float32), np.zeros(5), np.array([np.inf, -np.inf])
+    key, residual = np.zeros(0, dtype=np.int64), np.zeros(0)
+    if len(field.names):
+        rhs = np.zeros(field.number.size + 1)  # the last one is a node for all of the rim
+        r = rhs[:-1].reshape(field.number.shape)
+        r[field.inner] = work.window("b", field.box)
+        subtract_product(field.weight, y, r)
+        left = r[own].copy()
+        patch, coarse, change = coarse_patch(job, field), work.table(f"coarse.{number}"), np.zeros_like(y)
+        patch.add_to(change, coarse["keys"], coarse["values"])
+        subtract_product(field.weight, change, r)
+        change += _window_correction(field, rhs)
+        step[:] = change[own]
+        change[:] = 0.0
+        _products(field.weight[:, *own], field.number[own], left, y[own], step, p[own], change[own], totals, reach)
+        key, residual = patch.sums(change)
+    written = work.write(f"s.{number}", k, step)
     if number > 1:
-        written |= work.write(f"y.{number - 1}", k, window.tile_image(y, 0.0))
-        written |= work.write(f"p.{number - 1}", k, window.tile_image(p, 0.0))
-    mine = window.mine
+        written |= work.write(f"y.{number - 1}", k, y[own])
+        written |= work.write(f"p.{number - 1}", k, p[own])
     return {
         **written,
         **work.write_table(
             f"correct.{number}",
             k,
-            ring=step[window.ring],
+            ring=step.ravel()[_ring(work, k)],
             totals=totals,
             change=np.array(np.abs(step).max(initial=0.0)),
-            low=np.array(y[mine].min(initial=np.inf)),
-            high=np.array(y[mine].max(initial=-np.inf)),
-            **table,
+            low=reach[0],
+            high=reach[1],
+            residual_key=key,
+            residual=residual,
         ),
     }
 
 
-def _window_correction(
-    window: Window, weight: np.ndarray, jump: np.ndarray, x: np.ndarray, label: np.ndarray
-) -> np.ndarray:
-    """(n_pixels,) correction that nearly solves the equations of a window and is zero at its rim."""
-    pixels, n = window.pixels, window.pixels.n_pixels
-    tail, head, fixed = pixels.tail, pixels.head, window.rim
-    rhs = np.zeros(n)
-    mismatch(tail, head, weight, jump, x, rhs)
-    rhs[fixed] = 0.0
-    out, _ = improved(_CORRECTION, pixels, weight, np.zeros(n), rhs, fixed=fixed)
+def coarse_patch(job: Job, field: Field) -> Patch:
+    """The coarse grid in a window."""
+    rank = job.work.read("coarse.rank")[field.names]
+    return Patch.from_ranks(field.box, job.spacing, field.number, rank, field.shape)
+
+
+def _ring(work: Work, k: int) -> np.ndarray:
+    """The outermost valid pixels of a tile, as flat positions in its image, in the order of `Window.ring`."""
+    labels = work.read("labels", k)
+    outermost = np.zeros(labels.shape, dtype=bool)
+    outermost[[0, -1]] = outermost[:, [0, -1]] = True
+    ring = np.flatnonzero(outermost)
+    return ring[labels.ravel()[ring] >= 0]
+
+
+def _window_correction(field: Field, rhs: np.ndarray) -> np.ndarray:
+    """(height, width) correction that nearly solves L x = rhs in a window and is zero at its rim; `rhs` is overwritten."""
+    held = field.hold_rim().ravel()
+    node = np.flatnonzero(held).astype(np.int32)
+    n = len(held)
+    graph = GridGraph.from_weights(field.weight, 1, LooseEdges(node, np.full(len(node), n, np.int32), held[node]))
+    rhs[field.rim] = 0.0
+    rhs[n] = -rhs[:n].sum() if len(node) else 0.0
+    x = _CORRECTION.improve(graph, np.zeros(n + 1), rhs).x
+    out = x[:n].reshape(field.number.shape)
+    out -= x[n]
     # A component that ends inside the window hangs on nothing. All tiles that have a part of it see it whole, and agree on
     # the constant if its mean stays as it is.
-    number = compact(label)[1]
-    held = np.zeros(int(number.max(initial=-1)) + 1, dtype=bool)
-    held[number[fixed]] = True
-    mean = sums(number, out, len(held)) / np.bincount(number, minlength=len(held))
-    out -= np.where(held, 0.0, mean)[number]
-    out[fixed] = 0.0
+    loose = np.ones(len(field.names), dtype=bool)
+    at_rim = field.number.ravel()[field.rim]
+    loose[at_rim[at_rim >= 0]] = False
+    _settle(field.number, loose, np.zeros((2, len(loose))), out)
+    out.ravel()[field.rim] = 0.0
     return out
 
 
 @kernel
-def _products(tail, head, weight, jump, y, s, p, pull, totals):
-    """Add up over edges, with weights: ds², ds·dp, dp², ds·e and dp·e, where d is the difference of the two ends and e is
-    what is left of the jump at y. Also pull += Bᵀ W B s.
+def _advance(y, p, s, alpha, beta):
+    """p = s + β p, then y += α p; rounded to the type of each."""
+    for v in range(y.shape[0]):
+        for u in range(y.shape[1]):
+            p[v, u] = s[v, u] + beta * p[v, u]
+            y[v, u] += alpha * p[v, u]
+
+
+@kernel
+def _settle(number, loose, total, x):
+    """Take the mean of each loose component out of x, and set x to zero outside components; `total` is zero on entry."""
+    height, width = number.shape
+    for v in range(height):
+        for u in range(width):
+            n = number[v, u]
+            if n >= 0 and loose[n]:
+                total[0, n] += x[v, u]
+                total[1, n] += 1
+    for v in range(height):
+        for u in range(width):
+            n = number[v, u]
+            if n < 0:
+                x[v, u] = 0
+            elif loose[n]:
+                x[v, u] -= total[0, n] / total[1, n]
+
+
+@kernel
+def _products(weight, number, left, y, s, p, pull, totals, reach):
+    """Add up, over the edges inside a tile with their weights, ds², ds·dp and dp², where d is the difference of the two
+    ends; and over its pixels s·r and p·r, where r (`left`) is what y leaves of the equations. Also pull += L s, for those
+    edges, and the least and largest y of the pixels with a number.
     """
-    for e in range(len(tail)):
-        if weight[e] > 0:
-            a, b = tail[e], head[e]
-            w = np.float64(weight[e])
-            ds, dp = np.float64(s[a]) - np.float64(s[b]), np.float64(p[a]) - np.float64(p[b])
-            left = jump[e] - (y[a] - y[b])
-            totals[0] += w * ds * ds
-            totals[1] += w * ds * dp
-            totals[2] += w * dp * dp
-            totals[3] += w * ds * left
-            totals[4] += w * dp * left
-            pull[a] += w * ds
-            pull[b] -= w * ds
+    height, width = s.shape
+    for v in range(height):
+        for u in range(width):
+            if number[v, u] < 0:
+                continue
+            reach[0], reach[1] = min(reach[0], y[v, u]), max(reach[1], y[v, u])
+            totals[3] += s[v, u] * left[v, u]
+            totals[4] += p[v, u] * left[v, u]
+            for k in range(4):
+                a, b = (v, u + 1) if k == 0 else (v + 1, u + k - 2)
+                w = np.float64(weight[k, v, u])
+                if w > 0 and a < height and 0 <= b < width:
+                    ds = np.float64(s[v, u]) - np.float64(s[a, b])
+                    dp = np.float64(p[v, u]) - np.float64(p[a, b])
+                    totals[0] += w * ds * ds
+                    totals[1] += w * ds * dp
+                    totals[2] += w * dp * dp
+                    pull[v, u] += w * ds
+                    pull[a, b] -= w * ds

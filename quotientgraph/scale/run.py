@@ -50,6 +50,10 @@ class Run:
         Number of tasks by stage, and the processor time that they took.
     peaks : dict
         Largest memory of each process that ran tasks, in bytes.
+    busy : dict
+        Processor time that each of them spent on tasks.
+    longest : float
+        Sum over the stages of the processor time of the process that had most to do in it.
     """
 
     job: Job
@@ -60,6 +64,8 @@ class Run:
     seconds: dict[str, float] = field(default_factory=dict)
     tasks: dict[str, list[float]] = field(default_factory=dict)
     peaks: dict[str, int] = field(default_factory=dict)
+    busy: dict[str, float] = field(default_factory=dict)
+    longest: float = 0.0
     changes: list[float] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -69,11 +75,13 @@ class Run:
         todo = [k for k in range(n) if not self.journal.has(name, k)]
         done = n - len(todo)
         self.watch(name, done, n)
+        load: dict[str, float] = {}
         try:
             for k, result in self.pool.run(measured, todo, self.job, task, *args):
                 self.journal.record(name, k, result["files"])
                 self.peaks[result["process"]] = max(self.peaks.get(result["process"], 0), result["peak"])
                 self._count(name, result["seconds"])
+                load[result["process"]] = load.get(result["process"], 0.0) + result["seconds"]
                 done += 1
                 self.watch(name, done, n)
         except FileNotFoundError as error:
@@ -85,6 +93,8 @@ class Run:
             ) from error
         kind = name.split(".")[0]
         self.seconds[kind] = self.seconds.get(kind, 0.0) + time.perf_counter() - began
+        self.longest += max(load.values(), default=0.0)
+        self.busy.update({process: self.busy.get(process, 0.0) + took for process, took in load.items()})
 
     def _count(self, name: str, seconds: float) -> None:
         kind = name.split(".")[0]
@@ -124,7 +134,7 @@ class Run:
             work.write_table(f"coarse.{number}", None, keys=keys, values=seams.coarse(ring, residual))
             self.stage(name, rounds.correct, number)
             step, totals = self._step(name)
-            alpha, beta = best_step(totals + seams.totals(ring, step, direction))
+            alpha, beta = best_step(totals + seams.totals(step, direction))
             work.write(f"steps.{number}", None, np.array([alpha, beta]))
             direction = step + beta * direction
             ring = ring + alpha * direction

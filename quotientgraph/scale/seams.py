@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,7 +45,7 @@ class Seams:
     parts : (n_tiles + 1,) int64
         Where the parts of each tile begin.
     system : CoarseSystem or None
-    corner_key, corner_weight : (4, n_ring)
+    corners : Corners
         The coarse functions at the pixels of the ring.
     """
 
@@ -57,8 +58,7 @@ class Seams:
     part: np.ndarray
     parts: np.ndarray
     system: CoarseSystem | None
-    corner_key: np.ndarray
-    corner_weight: np.ndarray
+    corners: Corners
 
     @classmethod
     def from_tables(cls, job: Job, components: Components) -> Seams:
@@ -68,10 +68,10 @@ class Seams:
         weight, jump, ring = (np.concatenate([t[name] for t in tables]) for name in ("weight", "jump", "ring"))
         parts = np.append(0, np.cumsum([int(t["n_parts"]) for t in tables]))
         part = np.concatenate([t["part"] + base for t, base in zip(tables, parts)])
-        entries = [np.concatenate([t[name] for t in tables]) for name in ("row", "column", "value")]
-        system = CoarseSystem.from_entries(*entries)
-        key, share = _corners(job, components)
-        return cls(components, tail, head, weight, jump, ring, part, parts, system, key, share)
+        row, column, value = (np.concatenate([t[name] for t in tables]) for name in ("row", "column", "value"))
+        system = CoarseSystem.from_entries(row, column, value, n_nodes(job.tiling.shape, job.spacing))
+        corners = Corners.from_ring(job, components)
+        return cls(components, tail, head, weight, jump, ring, part, parts, system, corners)
 
     def align(self, work: Work) -> np.ndarray:
         """Shift the parts of tiles so that they fit at the seams; write ``offsets``, and return the ring after it."""
@@ -82,11 +82,10 @@ class Seams:
         work.write_lookup("offsets", Lookup(self.parts, offset))
         return self.ring + offset[self.part]
 
-    def totals(self, y: np.ndarray, s: np.ndarray, p: np.ndarray) -> np.ndarray:
+    def totals(self, s: np.ndarray, p: np.ndarray) -> np.ndarray:
         """(5,) what the edges between tiles add to the sums of `quotientgraph.scale.rounds`, for values in the ring."""
         ds, dp = (values[self.tail] - values[self.head] for values in (s, p))
-        left, w = self._misfit(y), self.weight
-        return np.array([float(np.sum(w * a * b)) for a, b in ((ds, ds), (ds, dp), (dp, dp), (ds, left), (dp, left))])
+        return np.array([float(np.sum(self.weight * a * b)) for a, b in ((ds, ds), (ds, dp), (dp, dp))] + [0.0, 0.0])
 
     def coarse(self, ring: np.ndarray, residual: np.ndarray) -> np.ndarray:
         """(n_coarse,) values of the coarse correction.
@@ -102,26 +101,56 @@ class Seams:
             return np.zeros(0)
         flow, n = self.weight * self._misfit(ring), len(ring)
         pull = np.bincount(self.tail, flow, n) - np.bincount(self.head, flow, n)
-        known = self.corner_key[0] >= 0
-        at_seams = self.system.gathered(
-            self.corner_key[:, known].ravel(), (self.corner_weight * pull)[:, known].ravel()
-        )
-        return self.system.factor.solve(residual + at_seams)
+        at_seams = np.zeros_like(residual)
+        for key, share in self.corners:
+            at_seams += self.system.gathered(key, share * pull[self.corners.pixel])
+        return self.system.solve(residual + at_seams)
 
     def _misfit(self, ring: np.ndarray) -> np.ndarray:
         return self.jump - (ring[self.tail] - ring[self.head])
 
 
-def _corners(job: Job, components: Components) -> tuple[np.ndarray, np.ndarray]:
-    """(4, n_ring) keys, −1 for none, and values of the coarse functions at the pixels of the ring."""
-    shape, spacing = job.tiling.shape, job.spacing
-    position = np.empty_like(components.ring.position)
-    position[components.ring.order] = components.ring.position
-    rank = job.work.read("coarse.rank")[components.ring_label]
-    row, column = np.divmod(position, shape[1])
-    p, q = (row % spacing) / spacing, (column % spacing) / spacing
-    node = row // spacing * nodes_across(shape, spacing) + column // spacing
-    first = rank * n_nodes(shape, spacing) + node
-    across = nodes_across(shape, spacing)
-    key = np.where(rank >= 0, np.stack([first, first + 1, first + across, first + across + 1]), -1)
-    return key, np.stack([(1 - p) * (1 - q), (1 - p) * q, p * (1 - q), p * q])
+@dataclass(frozen=True, eq=False)
+class Corners:
+    """The four coarse functions at each pixel of the ring that has any, in 20 bytes a pixel.
+
+    Attributes
+    ----------
+    pixel : (n,) int64
+        Which pixels of the ring.
+    first : (n,) int64
+        Key of the node above and to the left.
+    down, right : (n,) int16
+        Pixels from that node.
+    across, spacing : int
+        Nodes in a row of the coarse grid, and pixels between nodes.
+    """
+
+    pixel: np.ndarray
+    first: np.ndarray
+    down: np.ndarray
+    right: np.ndarray
+    across: int
+    spacing: int
+
+    @classmethod
+    def from_ring(cls, job: Job, components: Components) -> Corners:
+        """For the ring of all tiles."""
+        shape, spacing, ring = job.tiling.shape, job.spacing, components.ring
+        rank = job.work.read("coarse.rank")[components.ring_label]
+        pixel = np.flatnonzero(rank >= 0)
+        position = np.empty_like(ring.position)
+        position[ring.order] = ring.position
+        row, column = np.divmod(position[pixel], shape[1])
+        across = nodes_across(shape, spacing)
+        first = rank[pixel] * n_nodes(shape, spacing) + row // spacing * across + column // spacing
+        down, right = ((x % spacing).astype(np.int16) for x in (row, column))
+        return cls(pixel, first, down, right, across, spacing)
+
+    def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Keys and values of the functions, one corner after the other."""
+        p, q = self.down / self.spacing, self.right / self.spacing
+        yield self.first, (1 - p) * (1 - q)
+        yield self.first + 1, (1 - p) * q
+        yield self.first + self.across, p * (1 - q)
+        yield self.first + self.across + 1, p * q

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..geometry.camera import Shape
-from ..io.atomic import atomic
+from ..io import InputError, atomic
 from .tiling import Box
 
 INSTALL = 'pip install "quotientgraph[scale]"'
@@ -44,12 +44,19 @@ class Layer:
 
     def read(self, box: Box) -> np.ndarray:
         """(h, w) or (h, w, C) values of a box."""
-        array = self.array if self.kind == "array" else _opened(self.kind, self.where)
         part = box.within(Box(0, 0, *self.shape))
-        found = array[(slice(None), *part)] if self.channels_first else array[part]
-        if hasattr(found, "compute"):
-            found = found.compute(scheduler="synchronous")
-        found = np.asarray(found)
+        try:
+            array = self.array if self.kind == "array" else _opened(self.kind, self.where)
+            found = array[(slice(None), *part)] if self.channels_first else array[part]
+            if hasattr(found, "compute"):
+                found = found.compute(scheduler="synchronous")
+            found = np.asarray(found)
+        except (OSError, RuntimeError, ValueError, EOFError) as error:
+            what = str(self.where[0]) if self.where else "the array"
+            raise InputError(
+                f"{what}: rows {box.top}:{box.bottom}, columns {box.left}:{box.right} cannot be read "
+                f"({' '.join(str(error).split())[:120]}); the data is damaged or incomplete, so copy or write it again"
+            ) from error
         return np.moveaxis(found, 0, -1) if self.channels_first else found
 
     @property

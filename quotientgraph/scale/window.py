@@ -7,11 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
+from laplacians.core.jit import kernel
+
 from ..geometry.camera import Camera, Shape
 from ..geometry.jumps import planar
 from ..geometry.normals import NormalMap
 from ..graph.pixels import PixelGraph
 from ..graph.quotient import Quotient, jumps_of
+from ..graph.selection import cut_edges
 from ..settings import BEST, Settings
 from .cameras import window_camera
 from .sources import Source
@@ -84,10 +87,9 @@ class Window:
         pixels = PixelGraph.from_map(normal_map(job, box), job.connectivity)
         return cls(box, job.tiling.core(k), pixels, job.tiling.shape)
 
-    @cached_property
-    def position(self) -> np.ndarray:
-        """(n_pixels,) int64 flat position of each pixel in the whole map."""
-        row, column = np.divmod(self.pixels.map.position.astype(np.int64), self.box.shape[1])
+    def positions(self, pixels: np.ndarray) -> np.ndarray:
+        """(n,) int64 flat positions of the given pixels in the whole map."""
+        row, column = np.divmod(self.pixels.map.position[pixels].astype(np.int64), self.box.shape[1])
         return (row + self.box.top) * self.shape[1] + column + self.box.left
 
     @cached_property
@@ -100,12 +102,21 @@ class Window:
     @cached_property
     def inside(self) -> np.ndarray:
         """(n_edges,) bool: the edges between two pixels of the tile."""
-        return self.mine[self.pixels.tail] & self.mine[self.pixels.head]
+        out = np.empty(self.pixels.n_edges, dtype=bool)
+        _find_inside(self.mine, self.pixels.tail, self.pixels.head, out)
+        return out
 
     @cached_property
     def seam(self) -> np.ndarray:
         """Numbers of the edges from a pixel of the tile to a pixel of another tile; each edge is listed by one tile."""
-        return np.flatnonzero(self.mine[self.pixels.tail] & ~self.mine[self.pixels.head])
+        # Only pixels of the ring have such edges, and edges are sorted by tail.
+        tail, head = self.pixels.tail, self.pixels.head
+        first = np.searchsorted(tail, self.ring.astype(np.int32))  # of the same type, or the edges would be copied
+        edge = (first[:, None] + np.arange(self.pixels.connectivity // 2)).ravel()
+        edge = edge[edge < len(tail)]
+        from_ring = np.zeros(self.pixels.n_pixels, dtype=bool)
+        from_ring[self.ring] = True
+        return np.unique(edge[from_ring[tail[edge]] & ~self.mine[head[edge]]])
 
     @cached_property
     def ring(self) -> np.ndarray:
@@ -116,50 +127,53 @@ class Window:
         own[:, [0, -1]] = True
         return np.flatnonzero(self.values(image))
 
-    @property
-    def rim(self) -> np.ndarray:
-        """(n_pixels,) bool: the outermost pixels of the window, except where the whole map ends."""
-        image = np.zeros(self.box.shape, dtype=bool)
-        image[:1] |= self.box.top > 0
-        image[-1:] |= self.box.bottom < self.shape[0]
-        image[:, :1] |= self.box.left > 0
-        image[:, -1:] |= self.box.right < self.shape[1]
-        return self.values(image)
-
     def keys(self, edges: np.ndarray) -> np.ndarray:
         """(n,) int64 numbers of the given edges that sort them as the edges of the whole map are sorted."""
-        tail, head = self.position[self.pixels.tail[edges]], self.position[self.pixels.head[edges]]
+        tail, head = (self.positions(ends[edges]) for ends in (self.pixels.tail, self.pixels.head))
         return 4 * tail + np.searchsorted(self.shape[1] * np.array([0, 1, 1, 1]) + [1, -1, 0, 1], head - tail)
 
     def values(self, image: np.ndarray) -> np.ndarray:
         """(n_pixels,) values of the valid pixels in an image of the window."""
         return image.ravel()[self.pixels.map.position]
 
-    def tile_image(self, values: np.ndarray, fill: float) -> np.ndarray:
-        """The image of the tile from one value per valid pixel of the window."""
+    def image(self, values: np.ndarray, fill: float) -> np.ndarray:
+        """The image of the window from one value per valid pixel."""
         image = np.full(self.box.shape, fill, dtype=values.dtype)
         image.ravel()[self.pixels.map.position] = values
-        return image[self.core.within(self.box)]
+        return image
+
+    def tile_image(self, values: np.ndarray, fill: float) -> np.ndarray:
+        """The image of the tile from one value per valid pixel of the window."""
+        return self.image(values, fill)[self.core.within(self.box)]
 
     def quotient(self, labels: np.ndarray, angle: float | None) -> Quotient:
         """Q0 of the window from the component (n_pixels,) of each pixel, with smaller numbers in the same order."""
         pixels, number = self.pixels, compact(labels)[1]
-        cut = np.flatnonzero(number[pixels.tail] != number[pixels.head]).astype(np.int32)
-        return Quotient(pixels, jumps_of(pixels, planar), number, cut, angle=angle)
+        return Quotient(pixels, jumps_of(pixels, planar), number, cut_edges(pixels, number), angle=angle)
+
+    def undivided(self, labels: np.ndarray) -> Quotient:
+        """The same for the filling, which asks whether two pixels have the same component and nothing else."""
+        return Quotient(self.pixels, jumps_of(self.pixels, planar), labels, np.zeros(0, dtype=np.int32))
 
 
-def normal_map(job: Job, box: Box) -> NormalMap:
-    """The normals of a box of the map; unlike `NormalMap.from_array`, it may have no valid pixel at all."""
-    normals, mask = job.source.read(box)
+def normal_map(job: Job, box: Box, values: tuple[np.ndarray, np.ndarray | None] | None = None) -> NormalMap:
+    """The normals of a box of the map; unlike `NormalMap.from_array`, it may have no valid pixel at all.
+
+    `values` are the normals and the mask of the box if they have been read already.
+    """
+    normals, mask = job.source.read(box) if values is None else values
     camera = window_camera(job.camera, job.tiling.shape, box)
-    usable = np.isfinite(normals).all(axis=-1) & (normals != 0).any(axis=-1)
-    if mask is not None:
-        usable &= mask
-    if usable.any():
-        try:
-            return NormalMap.from_array(normals, mask, camera, job.frame)
-        except ValueError as error:
-            if "no valid pixel" not in str(error):
-                raise
+    try:
+        return NormalMap.from_array(normals, mask, camera, job.frame)
+    except ValueError as error:
+        if "no valid pixel" not in str(error) and "selects no pixel" not in str(error):
+            raise
     index = np.full(box.shape, -1, dtype=np.int32)
     return NormalMap(np.zeros((0, 3)), index, np.zeros(0, dtype=np.int32), camera, {})
+
+
+@kernel
+def _find_inside(mine, tail, head, out):
+    """Write whether both ends of each edge are pixels of the tile."""
+    for e in range(len(tail)):
+        out[e] = mine[tail[e]] and mine[head[e]]

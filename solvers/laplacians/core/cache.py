@@ -18,7 +18,6 @@ import os
 import pickle
 import stat
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -32,9 +31,8 @@ from numba.core.serialize import dumps
 from . import companion
 from .claims import Claim
 from .compiling import announce, note
+from .folders import SUFFIX, TEMPORARY, digest, kernel_folders
 
-_SUFFIX = ".kernel"
-_TEMPORARY = "quotientgraph-kernels-"
 _STALE = 3600.0  # seconds after which an unfinished file cannot be in the making any more
 
 
@@ -56,8 +54,8 @@ class KernelCache(NullCache):
     def __init__(self, name: str, file: str, stamp: str, options: str) -> None:
         self.name, self.options = name, options
         self.prefix = f"{name}.py{sys.version_info[0]}{sys.version_info[1]}-"
-        self.stamped = f"{self.prefix}{_digest(stamp)[:12]}-"
-        self.folders = _folders(file) if os.path.exists(file) else []
+        self.stamped = f"{self.prefix}{digest(stamp)[:12]}-"
+        self.folders = kernel_folders(file, config.CACHE_DIR) if os.path.exists(file) else []
         self.claims: list[Claim] = []
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -131,13 +129,13 @@ class KernelCache(NullCache):
 
     def _file_name(self, sig: Any, codegen: Any) -> str:
         key = repr((numba.__version__, str(sig), codegen.magic_tuple(), self.options, _configuration()))
-        return f"{self.stamped}{_digest(key)[:16]}{_SUFFIX}"
+        return f"{self.stamped}{digest(key)[:16]}{SUFFIX}"
 
     def _write(self, folder: Path, name: str, content: bytes) -> None:
         """Write a file in one step, and remove what earlier versions and killed processes have left."""
         _make(folder)
         for other in folder.glob(f"{self.prefix}*"):
-            finished = other.name.endswith(_SUFFIX)
+            finished = other.name.endswith(SUFFIX)
             if (finished and not other.name.startswith(self.stamped)) or (not finished and _age(other) > _STALE):
                 _remove(other)
         # Processes of several machines or containers may have the same number.
@@ -148,10 +146,6 @@ class KernelCache(NullCache):
         except OSError:
             _remove(unfinished)
             raise
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _configuration() -> tuple[Any, ...]:
@@ -168,39 +162,8 @@ def _configuration() -> tuple[Any, ...]:
     return tuple(str(getattr(config, name, None)) for name in names)
 
 
-def _folders(file: str) -> list[Path]:
-    """Where to look for compiled kernels and to keep them: what the user says, else beside the source, else at home.
-
-    The last resort is a folder of the user in the directory for temporary files.
-    """
-    source = Path(file).resolve().parent
-    own = f"{source.name}_{_digest(str(source))[:16]}"
-    temporary = Path(tempfile.gettempdir()) / f"{_TEMPORARY}{_user()}" / own
-    if config.CACHE_DIR:
-        return [Path(config.CACHE_DIR) / own, temporary]
-    home = Path(os.path.expanduser(_home()))
-    return [
-        source / "__pycache__",
-        *([home / "quotientgraph" / "kernels" / own] if home.is_absolute() else []),
-        temporary,
-    ]
-
-
-def _home() -> str:
-    """The folder in which programs of this user keep what can be made again; "~" may have no meaning."""
-    if sys.platform == "win32":
-        return os.environ.get("LOCALAPPDATA") or os.path.join("~", "AppData", "Local")
-    if sys.platform == "darwin":
-        return os.path.join("~", "Library", "Caches")
-    return os.environ.get("XDG_CACHE_HOME") or os.path.join("~", ".cache")
-
-
-def _user() -> str:
-    return str(os.getuid()) if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
-
-
 def _make(folder: Path) -> None:
-    if folder.parent.name.startswith(_TEMPORARY):
+    if folder.parent.name.startswith(TEMPORARY):
         folder.parent.mkdir(mode=0o700, exist_ok=True)
     _refuse_strangers(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -211,7 +174,7 @@ def _refuse_strangers(folder: Path) -> None:
 
     What is loaded from the cache is executed.
     """
-    if folder.parent.name.startswith(_TEMPORARY) and hasattr(os, "getuid"):
+    if folder.parent.name.startswith(TEMPORARY) and hasattr(os, "getuid"):
         found = folder.parent.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o022:
             raise PermissionError(errno.EPERM, "others can write there")

@@ -3,6 +3,7 @@
 Numba compiles one kernel at a time in a process. On a first run the program therefore names a module whose function `main`
 uses the kernels of the later stages on small inputs. When the first kernel has to be compiled, a process starts that runs
 it; what it compiles is found in the cache, and a kernel that it is just compiling is waited for. It ends with this process.
+Where no kernel has been kept it starts sooner, while this process is still importing Numba.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sys
 import threading
 
 from . import claims
+from .folders import any_kernel
 from .sharing import n_threads
 
 _LOG = logging.getLogger(__name__)
@@ -28,16 +30,20 @@ _CODE = "import sys; sys.path[:] = {path!r}; from laplacians.core import compani
 _PATIENCE = 1.0  # seconds in which the second process can end by itself
 
 
-def use(module: str) -> None:
+def use(module: str, source: str | None = None) -> None:
     """Name the module whose function `main` a second process shall run once a kernel has to be compiled.
 
     Parameters
     ----------
     module : str
         Its full name. The first one counts.
+    source : str, optional
+        A source file of kernels that are needed in any case. If none of them has been kept, the process starts at once.
     """
     global _module
     _module = _module or module
+    if source is not None and not any_kernel(source, _cache_folder()):
+        start()
 
 
 def start() -> None:
@@ -45,12 +51,10 @@ def start() -> None:
     global _process
     # Where Python is part of another program, the executable is that program.
     python = os.path.basename(sys.executable or "").lower().startswith(("python", "pypy"))
-    if _module is None or _process is not None or _MARK in os.environ or not python or n_threads() < 2:
+    if _module is None or _process is not None or _MARK in os.environ or not python or _n_threads() < 2:
         return
-    import numba
-
     threads = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-    environment = {**os.environ, **threads, _MARK: "1", "NUMBA_CACHE_DIR": numba.config.CACHE_DIR}
+    environment = {**os.environ, **threads, _MARK: "1", "NUMBA_CACHE_DIR": _cache_folder()}
     code = _CODE.format(path=sys.path, module=_module)
     try:
         _process = subprocess.Popen(
@@ -67,6 +71,23 @@ def start() -> None:
         return
     threading.Thread(target=_process.wait, name="compile companion", daemon=True).start()
     atexit.register(_stop, _process)
+
+
+def _cache_folder() -> str:
+    """The folder for compiled kernels that the program or its environment chose; empty if none did."""
+    if "numba" in sys.modules:
+        return str(sys.modules["numba"].config.CACHE_DIR)
+    return os.environ.get("NUMBA_CACHE_DIR", "")
+
+
+def _n_threads() -> int:
+    """`n_threads`, found without an import of Numba, which takes as long as to start a process."""
+    told = os.environ.get("NUMBA_NUM_THREADS", "")
+    if "numba" in sys.modules or (told and not told.isdecimal()):
+        return n_threads()
+    return (
+        int(told) if told else len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
 
 
 def serve(module: str) -> None:

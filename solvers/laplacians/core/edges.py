@@ -34,8 +34,11 @@ def group_edges(n: int, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
     if xp is not np or len(tail) <= _FEW_EDGES:
         key = xp.minimum(tail, head).astype(np.int64) * n + xp.maximum(tail, head)
         return xp.argsort(key, kind="stable").astype(np.int32)
-    order = np.empty(len(tail), dtype=np.int32)
-    _group_edges(n, tail, head, order)
+    order, sorted_order = np.arange(len(tail), dtype=np.int32), np.empty(len(tail), dtype=np.int32)
+    for key in (np.maximum(tail, head), np.minimum(tail, head)):
+        count = np.bincount(key, minlength=n)
+        _sort_by_count(key, order, np.cumsum(count) - count, sorted_order)
+        order, sorted_order = sorted_order, order
     return order
 
 
@@ -125,27 +128,15 @@ def union_find_is_loaded() -> bool:
 
 
 @kernel
-def _group_edges(n, tail, head, order):
-    """Write into `order` what `group_edges` returns, by two stable counting sorts: larger end first, then smaller end.
+def _sort_by_count(key, given, start, out):
+    """Write the edges of `given` to `out` by increasing key; those of one key keep their order.
 
-    Assumes tail and head in [0, n), and `order` as long as they are.
+    Assumes in `start` how many edges have a smaller key than each, which is changed. Sorting twice sorts pairs.
     """
-    m = len(tail)
-    half = np.empty(m, dtype=np.int32)
-    for by_larger in (True, False):
-        start = np.zeros(n + 1, dtype=np.int64)
-        for e in range(m):
-            start[(max(tail[e], head[e]) if by_larger else min(tail[e], head[e])) + 1] += 1
-        for i in range(n):
-            start[i + 1] += start[i]
-        for k in range(m):
-            e = k if by_larger else half[k]
-            key = max(tail[e], head[e]) if by_larger else min(tail[e], head[e])
-            if by_larger:
-                half[start[key]] = e
-            else:
-                order[start[key]] = e
-            start[key] += 1
+    for e in given:
+        at = start[key[e]]
+        out[at] = e
+        start[key[e]] = at + 1
 
 
 @kernel
@@ -183,7 +174,7 @@ def _list_neighbours(tail, head, weight, cursor, neighbour, entry):
             cursor[tail[p]] = k + 1
 
 
-@kernel
+@kernel(no_cpython_wrapper=True)
 def root_of(parent, i):
     """The root of the tree that i belongs to in a forest, whose paths are halved on the way. For kernels."""
     while parent[i] != i:

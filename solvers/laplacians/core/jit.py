@@ -97,7 +97,8 @@ class Kernel:
 
         from .cache import KernelCache
 
-        source, options = self.function, {"nogil": True, **options}
+        # The wrapper with which C would call a kernel is never used.
+        source, options = self.function, {"nogil": True, "no_cfunc_wrapper": True, **options}
         scope = dict(source.__globals__, prange=numba.prange)
         for name, called in self._calls().items():
             scope[name] = called.compiled() if options.get("parallel") else called.serial()
@@ -161,8 +162,8 @@ def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
 
 @kernel(inline="always")
 def portion(n, share):
-    """The part of ``range(n)`` that belongs to a share (k, n_shares), for loops of kernels; empty for the share (0, 0)."""
-    return range(n * share[0] // max(share[1], 1), n * min(share[0] + 1, share[1]) // max(share[1], 1))
+    """The part of ``range(n)`` that belongs to share (k, b): the k-th of 2^b parts. For loops of kernels."""
+    return range(n * share[0] >> share[1], n * (share[0] + 1) >> share[1])
 
 
 def _timed(dispatcher: Any, name: str) -> Callable[[Any], Any]:

@@ -15,8 +15,10 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
 
-WHOLE = (0, 1)  # share k of n of a loop is written (k, n)
-# Shares for each thread: more than one, so that a thread which the system has set aside does not hold up the others.
+# Share k of 2^b of a loop is written (k, b): a shift compiles sooner than a division that must not be by zero.
+WHOLE = (0, 0)
+EMPTY = (0, 62)  # no loop is so long that a part of it would be left
+# Shares for each thread, at least: several, so that a thread which the system has set aside does not hold up the others.
 _SHARES = 4
 
 
@@ -46,8 +48,8 @@ class _Helpers:
 class _Task:
     """A call whose shares are taken by whoever comes first; `all_done` is released with the last of them."""
 
-    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], n_shares: int) -> None:
-        self.function, self.args, self.n_shares = function, args, n_shares
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], bits: int) -> None:
+        self.function, self.args, self.bits, self.n_shares = function, args, bits, 1 << bits
         self.taken, self.finished = itertools.count(), itertools.count(1)
         self.all_done = threading.Lock()
         self.all_done.acquire()
@@ -59,7 +61,7 @@ class _Task:
             if k >= self.n_shares:
                 return
             try:
-                self.function(*self.args, (k, self.n_shares))
+                self.function(*self.args, (k, self.bits))
             except BaseException as error:  # it belongs to the caller, not to the helper
                 self.error = error
             if next(self.finished) == self.n_shares:
@@ -89,8 +91,8 @@ def run_shared(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
     if helpers < 1:
         function(*args, WHOLE)
         return
-    function(*args, (0, 0))  # an empty share: it is compiled in this thread, which counts that time
-    task = _Task(function, args, _SHARES * (helpers + 1))
+    function(*args, EMPTY)  # it is compiled in this thread, which counts that time
+    task = _Task(function, args, (_SHARES * (helpers + 1) - 1).bit_length())
     _helpers.ask(task, helpers)
     task.work()
     task.all_done.acquire()

@@ -33,7 +33,7 @@ def minimum_degree(start: np.ndarray, neighbour: np.ndarray) -> np.ndarray:
     """
     n = len(start) - 1
     order = np.empty(n, dtype=np.int32)
-    zeros, none = np.zeros((4, n), dtype=np.int32), np.full((4, n + 1), -1, dtype=np.int32)
+    zeros, none = np.zeros((6, n), dtype=np.int32), np.full((4, n + 1), -1, dtype=np.int32)
     _minimum_degree(start, neighbour.copy(), order, zeros, none, np.zeros((2, n), dtype=np.int64))
     return order
 
@@ -46,12 +46,10 @@ def _minimum_degree(start, lists, order, zeros, none, longs):
     say (`none` with −1, `longs` with 0); arrays made inside the kernel would take longer to compile.
     """
     n = len(order)
-    n_elements, n_members, gone, absorbed = zeros[0], zeros[1], zeros[2], zeros[3]
+    n_elements, n_members, gone, absorbed, n_joined, degree = zeros[0], zeros[1], zeros[2], zeros[3], zeros[4], zeros[5]
     first, after, before, mark = none[0], none[1], none[2], none[3]  # doubly linked lists of each degree, and marks
     # outside[e] is the tag plus the number of unknowns of element e that the new element does not contain.
     member_start, outside = longs[0], longs[1]
-    n_joined = np.empty(n, dtype=np.int32)
-    degree = np.empty(n, dtype=np.int32)
     members = np.empty(max(1, len(lists)), dtype=np.int32)
     top = 0
     tag = np.int64(1)

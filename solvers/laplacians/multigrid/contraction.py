@@ -36,7 +36,8 @@ def grouped(graph: NeighbourLists) -> tuple[np.ndarray, np.ndarray]:
     """
     group, block = np.empty(graph.n, dtype=np.int32), block_size(graph.n)
     block_start = np.zeros(-(-graph.n // block) + 1, dtype=np.int32)
-    _aggregate(graph.start, graph.neighbour, graph.weight, group, block_start, block, _GROUP)
+    room, inside = np.empty(graph.n, dtype=np.int8), np.empty(graph.n, dtype=np.float32)
+    _aggregate(graph.start, graph.neighbour, graph.weight, group, block_start, room, inside, block, _GROUP)
     np.cumsum(block_start, out=block_start)
     _number(group, block_start, block)
     return group, block_start
@@ -48,7 +49,10 @@ def contracted(graph: NeighbourLists, group: np.ndarray, block_start: np.ndarray
     columns, values = np.empty_like(graph.neighbour), np.empty_like(graph.weight)
     start = np.zeros(n_groups + 1, dtype=graph.start.dtype)
     inverse = np.empty(n_groups, dtype=np.float32)
-    _gather(graph.start, graph.neighbour, graph.weight, group, block_start, columns, values, start, inverse, block)
+    head, after = np.empty(n_groups, dtype=np.int32), np.empty(graph.n, dtype=np.int32)
+    _gather(
+        graph.start, graph.neighbour, graph.weight, group, block_start, columns, values, start, inverse, head, after, block
+    )  # fmt: skip
     count = start[1:].copy()
     np.cumsum(count, out=start[1:])
     neighbour, weight = np.empty(start[-1], dtype=np.int32), np.empty(start[-1], dtype=np.float32)
@@ -57,20 +61,19 @@ def contracted(graph: NeighbourLists, group: np.ndarray, block_start: np.ndarray
 
 
 @kernel(parallel_from=PARALLEL_FROM)
-def _aggregate(start, neighbour, weight, group, block_start, block, size, share=WHOLE):
+def _aggregate(start, neighbour, weight, group, block_start, room, inside, block, size, share=WHOLE):
     """Write the group of each node, counted from 0 in every block; block_start[b + 1] is the number of groups of block b.
 
-    Groups have at most `size` nodes. Assumes ``block_start`` of one entry more than there are blocks of `block` nodes.
+    Groups have at most `size` nodes. Assumes ``block_start`` of one entry more than there are blocks of `block` nodes;
+    `room` and `inside` are working memory of one entry a node.
     """
     n = len(group)
     for b in portion(len(block_start) - 1, share):
         lo, hi = b * block, min(n, (b + 1) * block)
-        room = np.empty(hi - lo, dtype=np.int8)
-        inside = np.empty(hi - lo, dtype=np.float32)
         count = 0
         for i in range(lo, hi):
             group[i] = -1
-            inside[i - lo] = 0
+            inside[i] = 0
         for i in range(lo, hi):
             if group[i] >= 0 or start[i] == start[i + 1]:
                 continue
@@ -80,37 +83,37 @@ def _aggregate(start, neighbour, weight, group, block_start, block, size, share=
                 j = neighbour[k]
                 if lo <= j < hi:
                     if group[j] < 0:
-                        inside[j - lo] = weight[k]
+                        inside[j] = weight[k]
                         if weight[k] > best:
                             best, partner = weight[k], j
-                    elif room[group[j]] > 0 and weight[k] > strongest:
+                    elif room[lo + group[j]] > 0 and weight[k] > strongest:
                         strongest, host = weight[k], group[j]
             if partner < 0 and host >= 0:
                 group[i] = host
-                room[host] -= 1
+                room[lo + host] -= 1
                 continue
             group[i] = count
-            room[count] = size - 1
+            room[lo + count] = size - 1
             # Of the free neighbours of i take the one that is joined most strongly to the group so far; this makes
             # groups compact.
             while partner >= 0:
                 group[partner] = count
-                room[count] -= 1
-                if room[count] == 0:
+                room[lo + count] -= 1
+                if room[lo + count] == 0:
                     break
                 for k in range(start[partner], start[partner + 1]):
                     j = neighbour[k]
-                    if lo <= j < hi and group[j] < 0 and inside[j - lo] > 0:
-                        inside[j - lo] += weight[k]
+                    if lo <= j < hi and group[j] < 0 and inside[j] > 0:
+                        inside[j] += weight[k]
                 best, partner = np.float32(0), -1
                 for k in range(start[i], start[i + 1]):
                     j = neighbour[k]
-                    if lo <= j < hi and group[j] < 0 and inside[j - lo] > best:
-                        best, partner = inside[j - lo], j
+                    if lo <= j < hi and group[j] < 0 and inside[j] > best:
+                        best, partner = inside[j], j
             for k in range(start[i], start[i + 1]):
                 j = neighbour[k]
                 if lo <= j < hi:
-                    inside[j - lo] = 0
+                    inside[j] = 0
             count += 1
         block_start[b + 1] = count
 
@@ -126,33 +129,33 @@ def _number(group, block_start, block, share=WHOLE):
 
 
 @kernel(parallel_from=PARALLEL_FROM)
-def _gather(start, neighbour, weight, group, block_start, columns, values, count, inverse, block, share=WHOLE):
+def _gather(
+    start, neighbour, weight, group, block_start, columns, values, count, inverse, head, after, block, share=WHOLE
+):  # fmt: skip
     """Write the sorted neighbour lists of the contracted graph, loosely packed; `_pack` moves them to their place.
 
     The lists of the groups of a block follow each other in `columns` and `values`, from where the lists of its nodes begin
     in `neighbour`; together they are never longer than those. count[g + 1] receives the length of the list of group g,
-    and `inverse` one over the sum of its weights. Assumes groups from `_aggregate`.
+    and `inverse` one over the sum of its weights. Assumes groups from `_aggregate`. `head` and `after` are working memory:
+    the members of each group as a linked list.
     """
     n = len(group)
     for b in portion(len(block_start) - 1, share):
         lo, hi, first = b * block, min(n, (b + 1) * block), block_start[b]
-        n_own = block_start[b + 1] - first
-        head = np.empty(n_own, dtype=np.int32)  # members of a group as a linked list
-        for g in range(n_own):
+        for g in range(first, block_start[b + 1]):
             head[g] = -1
-        after = np.empty(hi - lo, dtype=np.int32)
         for i in range(hi - 1, lo - 1, -1):
             if group[i] >= 0:
-                after[i - lo] = head[group[i] - first]
-                head[group[i] - first] = i
+                after[i] = head[group[i]]
+                head[group[i]] = i
         at = start[lo]
-        for g in range(n_own):
+        for g in range(first, block_start[b + 1]):
             begin, total = at, np.float32(0)
             i = head[g]
             while i >= 0:
                 for k in range(start[i], start[i + 1]):
                     other = group[neighbour[k]]
-                    if other == first + g:
+                    if other == g:
                         continue
                     total += weight[k]
                     place = at
@@ -167,9 +170,9 @@ def _gather(start, neighbour, weight, group, block_start, columns, values, count
                     columns[place] = other
                     values[place] = weight[k]
                     at += 1
-                i = after[i - lo]
-            count[first + g + 1] = at - begin
-            inverse[first + g] = np.float32(1) / total if total > 0 else np.float32(0)
+                i = after[i]
+            count[g + 1] = at - begin
+            inverse[g] = np.float32(1) / total if total > 0 else np.float32(0)
 
 
 @kernel(parallel_from=PARALLEL_FROM)

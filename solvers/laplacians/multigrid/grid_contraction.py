@@ -155,7 +155,7 @@ def _all_whole(own, next_row, k):
     return (own[low] & own[k] & own[high] & next_row[low] & next_row[k] & next_row[high]) < 0
 
 
-@kernel
+@kernel(no_cpython_wrapper=True)
 def _is_loose(weight, part, row, k, i):
     """Whether edge i of a square, 0 … 15, joins two groups of which one has no cell; and the cells at its ends."""
     v, u = 2 * row + 1 + i // 8, 2 * k + 1 + i // 4 % 2

@@ -57,7 +57,7 @@ def correct_and_smooth(graph: GridGraph, r: np.ndarray, group: Squares, correcti
     _correct_and_smooth(graph.weight, graph.on_grid(graph.inverse), graph.on_grid(r), *out_of, image, rows, border)
 
 
-@kernel
+@kernel(no_cpython_wrapper=True)
 def _restrict_row(weight, z, v, first, part, cells, coarse, before, left):
     """Add the residual of row v after a sweep from zero to `coarse`. `before` is 0 unless row v − 1 came after it.
 
@@ -143,7 +143,7 @@ def _add_loose(tail, head, weight, to_tail, to_head, z, correction, r):
         r[head[e]] += weight[e] * (at_tail + DAMPING * at_head)
 
 
-@kernel
+@kernel(no_cpython_wrapper=True)
 def _correct_row(z, v, first, part, cells, correction, out):
     """Write row v of z plus the correction of the group of each cell to `out`."""
     row = (v - 1) // 2

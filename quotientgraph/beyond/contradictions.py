@@ -1,0 +1,125 @@
+"""Known depth that contradicts the normals: a prior of another kind or view, and anchors that exclude each other."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..graph.quotient import Quotient
+from ..method.outcome import Outcome
+from .anchors import Anchors
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Chosen so that no prior or anchor of the tests that is right within its errors gives a warning."""
+
+    relief: float = 0.05  # least root mean square relief within components, in log-depth, that a prior is compared with
+    opposite: float = -0.3  # slope of the prior's log-depth over that of the normals, below which it runs the other way
+    unrelated: float = 0.2  # slope and correlation, both, below which the prior knows nothing of the relief
+    most: float = 0.5  # log-depth: what a pixel of the prior may say about the relief of its component
+    missed: float = (
+        0.05  # share of its depth (orthographic: of the depth range) by which the surface may miss an anchor
+    )
+
+
+_CHOSEN = Constants()
+
+
+def compared(outcome: Outcome, anchors: Anchors | None) -> Outcome:
+    """The outcome with a warning if the anchors clearly contradict the normals or each other."""
+    text = "" if anchors is None else about_anchors(outcome, anchors)
+    if not text:
+        return outcome
+    logger.warning(text)
+    return replace(outcome, warnings=[*outcome.warnings, text])
+
+
+def about_prior(graph: Quotient, filled: np.ndarray, values: np.ndarray, kind: str) -> str:
+    """A sentence if the prior runs against the relief that normals give each component, or knows nothing of it.
+
+    Within a component the normals know the depth, up to a factor. The logarithm of a depth map rises with theirs, that of
+    a disparity falls, whatever its scale. Noise does not change that slope, and an offset changes only its size.
+
+    Parameters
+    ----------
+    graph : Quotient
+    filled : (n_pixels,) float64
+        Each component integrated on its own.
+    values : (n_pixels,) float64
+        The prior, NaN where it says nothing.
+    kind : str
+        One of `quotientgraph.beyond.prior_kinds.KINDS`.
+    """
+    text = _about_prior(graph, filled, values, kind)
+    if text:
+        logger.warning(text)
+    return text
+
+
+def _about_prior(graph: Quotient, filled: np.ndarray, values: np.ndarray, kind: str) -> str:
+    camera = graph.pixels.map.camera
+    known = np.flatnonzero(np.isfinite(values))
+    label = graph.labels[known]
+    count = np.maximum(np.bincount(label), 1)
+
+    def relief(heights: np.ndarray) -> np.ndarray:
+        return heights - (np.bincount(label, heights) / count)[label]
+
+    x = relief(filled[known])
+    if not camera.central:
+        y = relief(values[known])
+        together = float(np.sum(x * y)) / max(float(np.sqrt(np.sum(x * x) * np.sum(y * y))), 1e-300)
+        if together > -0.5:
+            return ""
+        return (
+            "prior: it falls where the depth that the normals give rises; depth grows away from the camera, so negate the "
+            "prior if it holds heights, or check that it belongs to this view"
+        )
+    y = np.clip(relief(np.log(values[known])), -_CHOSEN.most, _CHOSEN.most)
+    square = float(np.sum(x * x))
+    if square < _CHOSEN.relief**2 * len(x) or not len(x):
+        return ""
+    slope = float(np.sum(x * y)) / square
+    together = float(np.sum(x * y)) / max(float(np.sqrt(square * np.sum(y * y))), 1e-300)
+    if max(abs(slope), abs(together)) < _CHOSEN.unrelated:
+        return (
+            "prior: it knows nothing of the relief that the normals show within surfaces; check that it belongs to this "
+            "view, is not flipped or shifted, and holds depth or disparity"
+        )
+    inverse = "disparity" in kind
+    if kind == "auto" or (-slope if inverse else slope) > _CHOSEN.opposite:
+        return ""
+    other = kind.replace("affine-disparity", "affine").replace("disparity", "depth")
+    other = other if inverse else {"depth": "disparity", "affine": "affine-disparity"}[kind]
+    rises = "rises" if inverse else "falls"
+    return (
+        f'prior_kind="{kind}": the prior {rises} where the depth that the normals give rises; it is probably '
+        f'"{other}", which "auto" finds by itself'
+    )
+
+
+def about_anchors(outcome: Outcome, anchors: Anchors) -> str:
+    """A sentence if the surface misses anchors by far, which it does where normals and anchors exclude each other."""
+    camera = outcome.graph.pixels.map.camera
+    off = anchors.potential - outcome.potential[anchors.pixel]
+    missed = (
+        np.abs(np.expm1(np.clip(off, -50, 50)))
+        if camera.central
+        else np.abs(off) / max(np.ptp(outcome.potential), 1e-300)
+    )
+    far = np.flatnonzero(missed > _CHOSEN.missed)
+    if not len(far):
+        return ""
+    worst = int(missed.argmax())
+    v, u = divmod(int(outcome.graph.pixels.map.position[anchors.pixel[worst]]), outcome.graph.pixels.map.shape[1])
+    unit = "of the depth" if camera.central else "of the depth range"
+    return (
+        f"anchors: the surface misses {len(far)} of {len(off)} of them by more than {_CHOSEN.missed:.0%} {unit}, that at "
+        f"column {u}, row {v} most ({missed[worst]:.0%}); they contradict the normals or each other, so check their "
+        "unit, and that the column comes first"
+    )

@@ -1,0 +1,331 @@
+"""What users pass by mistake works, or gives a warning or an error that names the argument and the remedy."""
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import ndimage
+
+import quotientgraph.io as qio
+from quotientgraph import RayMap, integrate, scenes
+from quotientgraph.geometry.sphere import cube_to_panorama
+
+SHAPE = (48, 64)
+
+
+class Tensor:
+    """What a PyTorch tensor that requires a gradient looks like from outside."""
+
+    dtype = "torch.float32"
+
+    def __init__(self, array, free=False):
+        self.array, self.free = array, free
+
+    def detach(self):
+        return Tensor(self.array, True)
+
+    def cpu(self):
+        return self
+
+    def numpy(self):
+        if not self.free:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+        return self.array
+
+    def __array__(self, dtype=None, copy=None):
+        return self.numpy()
+
+
+@pytest.fixture(scope="module")
+def room():
+    return scenes.make("room", shape=SHAPE)
+
+
+@pytest.fixture(scope="module")
+def stripes():
+    return (np.arange(SHAPE[1]) // 16)[None] + np.zeros((SHAPE[0], 1), dtype=int)
+
+
+def solved(scene, **settings):
+    camera, frame = settings.pop("camera", scene.camera), settings.pop("frame", "opencv")
+    return integrate(scene.normals, scene.mask, camera, frame, **settings)
+
+
+def test_whatever_holds_a_prior(room, tmp_path):
+    """Paths, tensors, further dimensions of 1, and depth in millimetres as cameras write it."""
+    known = solved(room, prior=room.depth).depth
+    np.save(tmp_path / "prior.npy", room.depth)
+    for thing in (
+        tmp_path / "prior.npy",
+        str(tmp_path / "prior.npy"),
+        Tensor(room.depth[None, None]),
+        room.depth[..., None],
+    ):
+        np.testing.assert_array_equal(solved(room, prior=thing).depth, known)
+    millimetres = np.rint(1000 * room.depth).astype(np.uint16)
+    millimetres[:9] = 0  # nothing was measured
+    lengths = np.where(millimetres > 0, millimetres.astype(float), np.nan)
+    np.testing.assert_array_equal(solved(room, prior=millimetres).depth, solved(room, prior=lengths).depth)
+
+
+def test_whatever_holds_a_confidence(room):
+    half = np.full(SHAPE, 51, dtype=np.uint8)
+    known = solved(room, prior=room.depth, prior_confidence=np.full(SHAPE, 0.2)).depth
+    np.testing.assert_array_equal(solved(room, prior=room.depth, prior_confidence=Tensor(half[None])).depth, known)
+    with pytest.raises(ValueError, match="prior_confidence: values must lie between 0 and 1, got 2 to 2; divide"):
+        solved(room, prior=room.depth, prior_confidence=np.full(SHAPE, 2.0))
+
+
+def test_whatever_holds_labels(room, stripes, tmp_path):
+    qio.write_labels(tmp_path / "labels.png", stripes)
+    known = solved(room, labels=stripes).depth
+    for thing in (
+        Tensor(stripes),
+        stripes[None],
+        stripes[..., None],
+        stripes.astype(float),
+        stripes.tolist(),
+        tmp_path / "labels.png",
+    ):
+        np.testing.assert_array_equal(solved(room, labels=thing).depth, known)
+
+
+def test_whatever_holds_a_photograph(room, tmp_path):
+    photo = np.random.default_rng(0).integers(0, 255, (*SHAPE, 3), dtype=np.uint8)
+    qio.write_image(tmp_path / "photo.png", photo)
+    known = solved(room, image=photo)
+    assert known.graph.n_components > solved(room).graph.n_components
+    for thing in (Tensor(photo), photo.transpose(2, 0, 1), photo.transpose(2, 0, 1)[None], tmp_path / "photo.png"):
+        np.testing.assert_array_equal(solved(room, image=thing).depth, known.depth)
+
+
+def test_whatever_holds_anchors(room):
+    anchors = [(10, 20, 2.0), (40, 30, 2.5)]
+    known = solved(room, anchors=anchors).depth
+    for thing in (np.array(anchors), Tensor(np.array(anchors)), tuple(anchors)):
+        np.testing.assert_array_equal(solved(room, anchors=thing).depth, known)
+
+
+def test_cameras_as_tensors_and_batches(room):
+    known = solved(room).depth
+    for thing in (Tensor(room.camera.matrix), room.camera.matrix[None]):
+        np.testing.assert_array_equal(solved(room, camera=thing).depth, known)
+    rays = RayMap(Tensor(room.camera.rays(SHAPE)))
+    np.testing.assert_allclose(solved(room, camera=rays).depth, known, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"prior": np.ones(SHAPE[::-1])}, r"prior: its shape \(64, 48\) .* transposed"),
+        ({"prior": np.ones((24, 32))}, "prior: its shape .* resized"),
+        ({"prior": np.ones(SHAPE, dtype=complex)}, "prior: values of type complex128"),
+        ({"prior": "missing.npy"}, "missing.npy: no such file"),
+        ({"prior_kind": "depth"}, "prior_kind: there is no prior"),
+        ({"prior_weight": 2.0}, "prior_weight: there is no prior"),
+        ({"labels": np.ones(SHAPE[::-1], dtype=int)}, "labels: its shape .* transposed"),
+        ({"labels": np.full(SHAPE, 0.5)}, "labels: some are not whole numbers; pass integers"),
+        ({"labels": np.full(SHAPE, np.nan)}, "labels: some are not whole numbers; pass integers"),
+        ({"labels": "missing.png"}, "missing.png: no such file"),
+        ({"image": np.ones((*SHAPE[::-1], 3))}, "image: expected"),
+        ({"image": "missing.png"}, "missing.png: no such file"),
+        ({"anchors": {(1, 1): 2.0}}, "anchors: expected a sequence .* got a dict"),
+        ({"anchors": "1,1,2"}, "anchors: expected a sequence .* got a str"),
+        ({"anchors": np.ones(3)}, r"anchors: .* shape \(3,\)"),
+        ({"camera": 60}, r"camera: got one number, 60; .*Pinhole.from_fov"),
+        ({"camera": RayMap}, "camera: got the class RayMap; make a camera"),
+        ({"frame": "dsine"}, "in the frame dsine; it is probably another one of directx, opencv, opengl"),
+    ],
+)
+def test_errors_name_the_argument_and_the_remedy(room, settings, says):
+    with pytest.raises(ValueError, match=says) as caught:
+        solved(room, **settings)
+    assert "\n" not in str(caught.value)
+
+
+def coarse(depth, seed=0):
+    """A prior with 5 % of smooth error and 2 % of noise."""
+    rng = np.random.default_rng(seed)
+    row, column = (index / max(depth.shape) for index in np.indices(depth.shape))
+    bend = 0.05 * np.sin(2 * np.pi * (0.9 * column + 0.5 * row) + rng.uniform(0, 6))
+    return 2.7 * ndimage.gaussian_filter(depth, 2) * (1 + bend) * (1 + 0.02 * rng.standard_normal(depth.shape))
+
+
+ABOUT_PRIOR = "prior"
+
+
+@pytest.mark.parametrize("name", ["boxes", "stairs", "occlusions", "bumps", "room"])
+def test_a_prior_that_contradicts_the_normals_is_noticed(name):
+    """One of the other kind, and one of another picture; but not one with offset, noise and holes, nor a sparse one."""
+    scene = scenes.make(name, shape=(72, 96))
+    depth, rng = scene.depth, np.random.default_rng(0)
+
+    def about(prior, **settings):
+        return [text for text in solved(scene, prior=prior, **settings).warnings if text.startswith(ABOUT_PRIOR)]
+
+    (text,) = about(depth, prior_kind="disparity")
+    assert 'probably "depth"' in text
+    (text,) = about(1 / depth, prior_kind="depth")
+    assert 'probably "disparity"' in text
+    (text,) = about(1 / depth + 0.05, prior_kind="affine")
+    assert 'probably "affine-disparity"' in text
+    (text,) = about(rng.uniform(1, 9, depth.shape))
+    assert "knows nothing of the relief" in text
+    sparse = np.where(rng.random(depth.shape) < 0.02, coarse(depth), np.nan)
+    for prior in (depth, 1 / depth, coarse(depth), sparse, 1000 * depth, depth + 5 * np.median(depth)):
+        assert about(prior) == []
+
+
+def test_an_orthographic_prior_of_heights_is_noticed():
+    scene = scenes.make("bumps", shape=(72, 96), camera="orthographic")
+    assert not [text for text in solved(scene, prior=scene.depth).warnings if text.startswith(ABOUT_PRIOR)]
+    assert any("negate" in text for text in solved(scene, prior=-scene.depth).warnings)
+
+
+def test_anchors_that_exclude_each_other_are_noticed():
+    """Two pixels of one smooth surface whose depths are known otherwise; metres mixed with millimetres."""
+    scene = scenes.make("bumps", shape=(72, 96))
+    right = [(20, 30, scene.depth[30, 20]), (70, 50, scene.depth[50, 70])]
+    assert not [text for text in solved(scene, anchors=right).warnings if text.startswith("anchors")]
+    (text,) = solved(scene, anchors=[right[0], (70, 50, 1000 * scene.depth[50, 70])]).warnings
+    assert text.startswith("anchors: the surface misses 2 of 2 of them")
+    assert "check their unit" in text
+
+
+def test_a_frame_by_its_directions(room):
+    """As on the command line; what is no frame is an error that names them."""
+    given = room.normals @ qio.frame_axes("up,right,viewer")
+    known = integrate(room.normals, room.mask, room.camera, "opencv")
+    result = integrate(given, room.mask, room.camera, "up,right,viewer")
+    np.testing.assert_array_equal(result.depth, known.depth)
+    assert result.warnings == known.warnings
+    for frame in ("blender", "up,up,viewer", None, "OpenGL"):
+        with pytest.raises(
+            ValueError, match="is not known; use one of opencv, opengl, dsine, directx, or the directions"
+        ):
+            integrate(room.normals, room.mask, room.camera, frame)
+
+
+@pytest.mark.parametrize("camera", ["perspective", "orthographic"])
+@pytest.mark.parametrize("name", ["sphere", "bumps", "torus"])
+def test_exchanged_axes_are_noticed(name, camera):
+    """x and y exchanged, or the vectors turned by 90° in the image: no frame that has a name is like that."""
+    scene = scenes.make(name, shape=(72, 96), camera=camera)
+    for axes in ([[0, 1, 0], [1, 0, 0], [0, 0, 1]], [[0, -1, 0], [1, 0, 0], [0, 0, 1]]):
+        given = np.nan_to_num(scene.normals) @ np.array(axes, dtype=float)
+        (text,) = qio.check_conventions(given, scene.mask, scene.camera, "opencv")
+        assert "x and y exchanged" in text
+        directions = re.findall(r"'(\w+,\w+,\w+)'", text)
+        assert any(
+            np.allclose(qio.to_opencv(given, words)[scene.mask], scene.normals[scene.mask]) for words in directions
+        )
+
+
+def test_a_matrix_for_another_size_says_so(room):
+    """K in parts of the image, and K of the image before it was halved."""
+    height, width = SHAPE
+    k = room.camera.matrix
+    _, (text,) = qio.understand_camera(k / [[width], [height], [1]], SHAPE)
+    assert "multiply its first row by the width" in text
+    _, (text,) = qio.understand_camera(k * [[2], [2], [1]], SHAPE)
+    assert "an image 1.9" in text
+    assert "divide its first two rows" in text
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: RayMap.equirectangular(10), "shape=10"),
+        (lambda: RayMap.equirectangular((0, 10)), r"shape=\(0, 10\) must be"),
+        (lambda: cube_to_panorama(np.zeros((6, 8, 8, 3))), "got ndarray"),
+    ],
+)
+def test_panoramas(call, says):
+    with pytest.raises(ValueError, match=says) as caught:
+        call()
+    assert len(str(caught.value)) < 300
+
+
+class TestTiles:
+    """The same of maps in tiles."""
+
+    @pytest.fixture(autouse=True)
+    def _needs(self):
+        pytest.importorskip("zarr")
+        pytest.importorskip("dask")
+
+    @staticmethod
+    def integrate(folder, scene, **settings):
+        from quotientgraph import scale
+
+        given = {"normals": scene.normals, "camera": scene.camera, "frame": "opencv", **settings}
+        return scale.integrate(given.pop("normals"), out=folder / "depth.zarr", workers=1, overwrite=True, **given)[1]
+
+    def test_a_wrong_frame_is_named(self, room, tmp_path):
+        assert self.integrate(tmp_path, room).warnings == []
+        texts = self.integrate(tmp_path, room, frame="directx").warnings
+        assert any("contradict the frame directx" in text and "opencv" in text for text in texts)
+
+    def test_a_camera_is_corrected_as_elsewhere(self, room, tmp_path):
+        report = self.integrate(tmp_path, room, camera=room.camera.matrix.T)
+        assert any("was transposed" in text for text in report.warnings)
+
+    @pytest.mark.parametrize(
+        ("settings", "says"),
+        [
+            ({"tile": "big"}, "tile='big' must be a whole number"),
+            ({"tile": 64.0}, "tile=64.0 must be a whole number"),
+            ({"mask": np.ones((3, 3), dtype=bool)}, "mask: its shape"),
+            ({"camera": "missing.json"}, "missing.json: no such file"),
+            ({"normals": "missing.npy"}, "missing.npy"),
+        ],
+    )
+    def test_errors(self, room, tmp_path, settings, says):
+        with pytest.raises((ValueError, OSError), match=says):
+            self.integrate(tmp_path, room, **settings)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_image_values_are_not_taken_for_vectors(self, room, tmp_path):
+        image = (room.normals * [1, -1, -1] + 1) / 2
+        with pytest.raises(ValueError, match=r"all values lie in \[0, 1\].*pass vectors"):
+            self.integrate(tmp_path, room, normals=image, frame="opengl")
+
+    def test_a_place_that_cannot_be_written(self, room):
+        from quotientgraph import scale
+
+        with pytest.raises(OSError, match="cannot be written there"):
+            scale.integrate(room.normals, camera=room.camera, frame="opencv", out="/proc/depth.zarr", workers=1)
+
+    def test_a_damaged_chunk_is_named(self, room, tmp_path):
+        import zarr
+
+        store = zarr.open(str(tmp_path / "n.zarr"), mode="w", shape=room.normals.shape, chunks=(16, 16, 3), dtype="f4")
+        store[:] = room.normals
+        chunks = [f for f in sorted((tmp_path / "n.zarr").rglob("*")) if f.is_file() and f.name[0] not in "z."]
+        chunks[-1].write_bytes(chunks[-1].read_bytes()[:20])
+        with pytest.raises(ValueError, match=r"n\.zarr: rows .* cannot be read .* copy or write it again"):
+            self.integrate(tmp_path, room, normals=str(tmp_path / "n.zarr"))
+
+    def test_a_missing_package_is_named_before_anything_is_written(self, room, tmp_path, monkeypatch):
+        from quotientgraph import scale
+
+        monkeypatch.setitem(sys.modules, "distributed", None)
+        with pytest.raises(ImportError, match=r"quotientgraph\[scale\]"):
+            scale.integrate(room.normals, camera=room.camera, frame="opencv", out=tmp_path / "depth.zarr", workers=2)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_script_without_a_guard_says_what_to_do(self, tmp_path):
+        """Workers import the script that started them, and must not start the work again."""
+        pytest.importorskip("distributed")
+        script = tmp_path / "script.py"
+        script.write_text(
+            "import multiprocessing\n"
+            "multiprocessing.current_process()._inheriting = True  # as it is while a worker imports the script\n"
+            "import numpy as np\nfrom quotientgraph import scale\n"
+            "scale.integrate(np.tile([0.0, 0.0, 1.0], (64, 64, 1)), workers=2)\n"
+        )
+        done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True)
+        assert '`if __name__ == "__main__":`' in done.stderr
+        assert [file.name for file in tmp_path.iterdir()] == ["script.py"]
