@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -271,6 +272,6 @@ class Reconstruction(Outcome):
             f"<Reconstruction of {self.graph.pixels.n_pixels} pixels ({height}×{width} image): "
             f"{state} after {len(self.history)} iterations, {sum(self.seconds.values()):.2f} s",
             f" {self.graph!r}",
-            *(f" warning: {text}" for text in self.warnings),
+            *(f" warning: {shorten(text, 108, placeholder=' …')}" for text in self.warnings),
         ]
         return "\n".join(lines) + ">"
