@@ -97,7 +97,7 @@ def test_a_prior_parts_what_has_one_normal(name):
     prior = noisy(scene.depth)
     result = solved(scene, prior=prior)
     assert relative_error(result.depth, scene.depth) < 0.25 * relative_error(prior, scene.depth)
-    assert relative_error(solved(scene).depth, scene.depth) > 0.02
+    assert relative_error(solved(scene, joining="none").depth, scene.depth) > 0.02
 
 
 def test_noise_parts_nothing():
@@ -188,7 +188,7 @@ def test_kinds_of_priors(spheres, kind, made_of):
     assert relative_error(result.depth, spheres.depth) < 0.004
 
 
-@pytest.mark.parametrize(("share", "part"), [(0.003, 0.9), (0.02, 0.6)])
+@pytest.mark.parametrize(("share", "part"), [(0.003, 0.95), (0.02, 0.6)])
 def test_a_sparse_prior_with_outliers(share, part):
     """Points, a tenth of them wrong by any factor up to 2, bring the surfaces of a room nearer to their places."""
     scene = scenes.make("room", shape=(240, 300))
