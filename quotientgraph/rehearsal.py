@@ -13,6 +13,7 @@ import numpy as np
 import laplacians
 
 from .beyond.creases import with_creases
+from .beyond.hidden_faces import mark_inside
 from .beyond.joining import Witnesses, join, joined
 from .integration import integrate
 from .method.cutedges import CutEdges
@@ -51,6 +52,7 @@ def _joining(graph: QuotientGraph) -> None:
     left, one = np.arange(2), np.ones(2)
     join(3, Witnesses(left, left + 1, one, one, one, -one, -2 * one, -3 * one, 0.0), np.ones(3))
     joined(graph, np.zeros(graph.pixels.n_pixels))
+    mark_inside(np.zeros((1, 2)), np.eye(3, 2), np.zeros(1, dtype=np.bool_))
 
 
 if __name__ == "__main__":

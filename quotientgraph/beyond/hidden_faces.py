@@ -212,7 +212,7 @@ class _Plane:
         if outline is None:
             return None
         chosen = np.zeros(len(self.own), dtype=np.bool_)
-        _inside(self.points, outline, chosen)
+        mark_inside(self.points, outline, chosen)
         ahead = left * signed_area(outline) > 0
         place = np.searchsorted(self.own, beside)
         share = chosen[place].mean()
@@ -246,7 +246,7 @@ def _settle_fragments(pixels: PixelGraph, component: np.ndarray, number: np.ndar
 
 
 @kernel
-def _inside(points, polygon, out):
+def mark_inside(points, polygon, out):
     """Write which points lie inside a polygon: a ray from there crosses its sides an odd number of times.
 
     Points on a side lie outside, whichever way the picture is turned.
