@@ -61,7 +61,7 @@ def test_labels_in_any_form(toy):
     assert metrics.relative_error(graph.optimize().depth, scene.depth) < 1e-9
 
 
-@pytest.mark.parametrize("labels", [np.zeros((3, 3), int), np.zeros((24, 32)), np.zeros((2, 24, 32), int), "a"])
+@pytest.mark.parametrize("labels", [np.zeros((3, 3), int), np.full((24, 32), 0.5), np.zeros((2, 24, 32), int), "a"])
 def test_labels_that_cannot_be_are_refused(toy, labels):
     with pytest.raises(ValueError, match="labels"):
         QuotientGraph.from_normals(**toy("plane").arguments, labels=labels)

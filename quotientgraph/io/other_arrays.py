@@ -6,7 +6,8 @@ Like normals and masks they may be paths, images, arrays of any common library, 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,8 @@ def as_depth(thing: Any, shape: Shape, name: str = "prior") -> np.ndarray:
     [[nan, 1500.0]]
     """
     if _is_path(thing):
-        found = read_depth(Path(thing), relative=True)
+        with _named(name):
+            found = read_depth(Path(thing), relative=True)
     else:
         array = to_array(thing, name)
         found = array.astype(np.float64)
@@ -56,7 +58,8 @@ def as_confidence(thing: Any, shape: Shape, name: str = "prior_confidence") -> n
     [[0.0, 0.2, 1.0]]
     """
     if _is_path(thing):
-        found = read_depth(Path(thing), relative=True)
+        with _named("prior_confidence"):
+            found = read_depth(Path(thing), relative=True)
         found = np.nan_to_num(found / max(1.0, float(np.nanmax(found, initial=1.0))))
     else:
         array = to_array(thing, name)
@@ -82,7 +85,11 @@ def as_labels(thing: Any, shape: Shape) -> np.ndarray:
     >>> as_labels([[[0.0], [3.0]]], (1, 2)).tolist()
     [[0, 3]]
     """
-    array = read_labels(Path(thing)) if _is_path(thing) else to_array(thing, "labels")
+    if _is_path(thing):
+        with _named("labels"):
+            array = read_labels(Path(thing))
+    else:
+        array = to_array(thing, "labels")
     if array.ndim == 3 and array.dtype == bool and array.shape[1:] == tuple(shape):
         return array
     array = _of_shape(array, shape, "labels", " or, as truth values, (n, H, W)")
@@ -106,8 +113,9 @@ def as_picture(thing: Any, shape: Shape) -> tuple[np.ndarray, list[str]]:
     """
     if _is_path(thing):
         file = Path(thing)
-        stored = next(iter(read_arrays(file).values()))
-        picture, _, warning = like_the_map(stored, stated_orientation(file), shape, file)
+        with _named("image"):
+            stored = next(iter(read_arrays(file).values()))
+            picture, _, warning = like_the_map(stored, stated_orientation(file), shape, file)
         return picture, [warning] if warning else []
     array = to_array(thing, "image")
     if array.ndim == 4 and array.shape[0] == 1:
@@ -134,6 +142,15 @@ def as_anchors(thing: Any) -> Sequence[tuple[float, float, float]]:
     if array.ndim != 2 or array.shape[1] != 3:
         raise InputError(f"{what}, got an array of shape {array.shape}; each row is one anchor, so the shape is (n, 3)")
     return [(float(u), float(v), float(depth)) for u, v, depth in array]
+
+
+@contextmanager
+def _named(argument: str) -> Iterator[None]:
+    """Let messages about a file say which argument named it."""
+    try:
+        yield
+    except InputError as problem:
+        raise InputError(f"{argument}: {problem}") from problem
 
 
 def _is_path(thing: Any) -> bool:
