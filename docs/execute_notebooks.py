@@ -11,6 +11,7 @@ import base64
 import os
 import re
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -75,16 +76,19 @@ def _shown(output: Any, picture: Path) -> list[str]:
 
 
 def write_pages() -> None:
-    """Execute the notebooks whose pages are older than they are, and write the pages."""
+    """Execute the notebooks whose pages are older than they are, two at a time, and write the pages."""
     import nbformat
 
-    for path in sorted(FOLDER.glob("[a-z]*.py")):
-        page = path.with_suffix(".md")
-        if page.exists() and page.stat().st_mtime > path.stat().st_mtime:
-            continue
-        notebook = executed(path)
-        nbformat.write(notebook, path.with_suffix(".ipynb"))
-        page.write_text(page_of(notebook, path.stem, FOLDER / "images"), encoding="utf-8")
+    scripts = [path for path in sorted(FOLDER.glob("[a-z]*.py")) if _is_newer(path, path.with_suffix(".md"))]
+    with ThreadPoolExecutor(max_workers=2) as pool:
+        for path, notebook in zip(scripts, pool.map(executed, scripts), strict=True):
+            nbformat.write(notebook, path.with_suffix(".ipynb"))
+            page = page_of(notebook, path.stem, FOLDER / "images")
+            path.with_suffix(".md").write_text(page, encoding="utf-8")
+
+
+def _is_newer(path: Path, page: Path) -> bool:
+    return not page.exists() or page.stat().st_mtime <= path.stat().st_mtime
 
 
 if __name__ == "__main__":
