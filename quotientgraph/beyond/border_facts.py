@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -76,13 +77,13 @@ class PieceFacts:
         """(n_pieces,) bool: both sides are components."""
         return (self.left >= 0) & (self.right >= 0)
 
-    @property
+    @cached_property
     def pair(self) -> np.ndarray:
         """(n_pieces,) int64 number of the pair of components, in the order of the smaller and then of the larger one."""
         low, high = np.minimum(self.left, self.right).astype(np.int64), np.maximum(self.left, self.right)
         return low * (high.max(initial=0) + 2) + high
 
-    @property
+    @cached_property
     def pair_offset(self) -> np.ndarray:
         """(n_pieces,) `offset`, of the component with the smaller number against the other one."""
         return np.where(self.left < self.right, self.offset, -self.offset)

@@ -14,7 +14,8 @@ import numpy as np
 
 from laplacians.core.jit import kernel
 
-from .joining import Judgement, Witnesses
+from .joining import Judgement, Witnesses, weight_of_sides
+from .ridges import RIDGE
 
 
 @dataclass(frozen=True)
@@ -33,13 +34,9 @@ class _Right:
 class _Constants:
     """Chosen on the random scenes of the split "tune"."""
 
-    valley: float = 8.0  # degrees by which both sides together lean towards a valley
     torn: float = 0.3  # pixels by which a border must be torn, and
     notable: float = 0.01  # of the potential (of its range, for parallel rays)
     reach: float = 15.0  # pixels within which a contradiction counts most
-    unit: float = 10.0  # sides of a piece that count once; n sides count (n/10)^0.7 times
-    power: float = 0.7
-    most: float = 6.0
 
 
 _RIGHT, _CHOSEN = _Right(), _Constants()
@@ -64,15 +61,13 @@ def certainty(judged: Judgement, held: np.ndarray) -> np.ndarray:
 
 def certainty_cues(judged: Judgement, held: np.ndarray) -> dict[str, np.ndarray]:
     """(n_pixels,) cues, by the names of the fields of `_Right`; parameters as in `certainty`."""
-    graph, facts, potential = judged.graph, judged.facts, judged.potential
+    graph, facts = judged.graph, judged.facts
     w = Witnesses.from_judgement(judged)
     n, size, pixels = graph.n_components, np.bincount(graph.labels), graph.pixels
-    weight = np.minimum((facts.n[w.piece] / _CHOSEN.unit) ** _CHOSEN.power, _CHOSEN.most)
-    contact = weight * np.maximum(w.touch - np.maximum(w.left_front, w.right_front), 0)
-    span = 1.0 if pixels.map.camera.central else float(np.ptp(np.quantile(potential, [0.01, 0.99])))
+    contact = weight_of_sides(facts.n[w.piece]) * np.maximum(w.touch - np.maximum(w.left_front, w.right_front), 0)
     torn = np.abs(w.offset) > np.maximum(w.tolerance, _CHOSEN.torn / float(np.median(pixels.map.focal)))
-    valley = (facts.lean_left + facts.lean_right)[w.piece] > _CHOSEN.valley
-    against = np.where(torn & (np.abs(w.offset) > _CHOSEN.notable * span), contact, 0.0)
+    valley = (facts.lean_left + facts.lean_right)[w.piece] > RIDGE
+    against = np.where(torn & (np.abs(w.offset) > _CHOSEN.notable * judged.span), contact, 0.0)
 
     def of_component(values: np.ndarray) -> np.ndarray:
         return np.bincount(w.left, values, n) + np.bincount(w.right, values, n)

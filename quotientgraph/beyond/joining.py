@@ -131,6 +131,12 @@ class Judgement:
         tolerance = (np.clip(0.5 * facts.width / np.sqrt(facts.n), 0.1, 0.5 * wide) + 0.1) / facts.focal
         return cls(graph, potential, borders, facts, contact, front, tolerance)
 
+    @property
+    def span(self) -> float:
+        """What a part of the potential is measured by: 1 for log-depth, the range of depth for parallel rays."""
+        central = self.graph.pixels.map.camera.central
+        return 1.0 if central else float(np.ptp(np.quantile(self.potential, [0.01, 0.99])))
+
     def at(self, potential: np.ndarray) -> Judgement:
         """The same when components have moved as wholes to another potential (n_pixels,): only offsets change."""
         first = np.unique(self.graph.labels, return_index=True)[1]
@@ -219,6 +225,11 @@ def _take_over(
     return (known["pair"][at] != pair) | changed
 
 
+def weight_of_sides(n: np.ndarray) -> np.ndarray:
+    """How much a piece of n sides counts."""
+    return np.minimum((n / _CHOSEN.unit) ** _CHOSEN.power, _CHOSEN.most_weight)
+
+
 def _weights(facts: PieceFacts, tolerance: np.ndarray, size: np.ndarray) -> np.ndarray:
     """(n_pieces,) weights; pieces of one pair that agree on an offset share that of one piece as long as all of them."""
     pair = facts.pair
@@ -231,7 +242,7 @@ def _weights(facts: PieceFacts, tolerance: np.ndarray, size: np.ndarray) -> np.n
     number_runs(pair[order], (offset - tolerance)[order], (offset + tolerance)[order], witness)
     length = np.bincount(witness, facts.n[order])[witness]
     weight = np.empty(len(order))
-    weight[order] = np.minimum((length / _CHOSEN.unit) ** _CHOSEN.power, _CHOSEN.most_weight) * facts.n[order] / length
+    weight[order] = weight_of_sides(length) * facts.n[order] / length
     return weight
 
 

@@ -111,11 +111,9 @@ class Standing:
                 largest = one[size[one].argmax()]
                 more = Pins.at_present(one[one != largest], np.full(len(one) - 1, largest))
                 known = Pins(*(np.concatenate([getattr(more, k), getattr(known, k)]) for k in vars(known)))
-        central = graph.pixels.map.camera.central
-        span = 1.0 if central else float(np.ptp(np.quantile(outcome.potential, [0.01, 0.99])))
         held = _CHOSEN.held if outcome.joined else _CHOSEN.held_fast
         return cls(
-            judged, Witnesses.from_judgement(judged), size, known, held, max(0.01 * span, 1e-9), outcome.absolute
+            judged, Witnesses.from_judgement(judged), size, known, held, max(0.01 * judged.span, 1e-9), outcome.absolute
         )
 
     @property
