@@ -20,7 +20,7 @@ from .beyond.division import divided_pixels, resolved_angle
 from .beyond.doubts import judged
 from .beyond.net_slope import levelled, slope_warnings
 from .beyond.plugging import hooks_for
-from .beyond.priors import Prior
+from .beyond.prior import Prior
 from .beyond.settling import Contact
 from .geometry.camera import Camera, as_camera
 from .geometry.jumps import Continuity, planar

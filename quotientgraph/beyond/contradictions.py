@@ -53,7 +53,7 @@ def about_prior(graph: Quotient, filled: np.ndarray, values: np.ndarray, kind: s
     values : (n_pixels,) float64
         The prior, NaN where it says nothing.
     kind : str
-        One of `quotientgraph.beyond.prior_kinds.KINDS`.
+        One of `quotientgraph.beyond.prior.KINDS`.
     """
     text = _about_prior(graph, filled, values, kind)
     if text:

@@ -11,7 +11,7 @@ from .anchors import Anchors
 from .creases import refine_creases
 from .hidden_jumps import hidden_jumps
 from .joining import joined
-from .priors import Prior
+from .prior import Prior
 
 
 def hooks_for(graph: Quotient, settings: Settings, known: Anchors | None = None, place: Prior | None = None) -> Hooks:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy
 
-from ..geometry.camera import Camera
-from .prior_bend import Bend, sized_bend
-from .prior_cells import Cells, medians
+from ...geometry.camera import Camera
+from .bend import Bend, sized_bend
+from .cells import Cells, medians
 
 KINDS = ("auto", "depth", "disparity", "affine", "affine-disparity")
 

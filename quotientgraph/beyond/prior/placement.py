@@ -2,7 +2,7 @@
 
 A *group* is a set of components that are put together as a rigid whole. A group lies where the prior says, without the
 smooth error of the prior, which is estimated together with the places of all groups, and with little regard to pixels near
-tears, where the prior is blurred. `quotientgraph.beyond.prior_joining` decides which components form a group.
+tears, where the prior is blurred. `quotientgraph.beyond.prior.joining` decides which components form a group.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from functools import cached_property
 import numpy as np
 import scipy
 
-from ..graph.quotient import Quotient
-from .prior_bend import Bend
-from .prior_borders import CutIntervals
-from .prior_cells import Cells, medians
-from .prior_constants import Constants
+from ...graph.quotient import Quotient
+from .bend import Bend
+from .borders import CutIntervals
+from .cells import Cells, medians
+from .constants import Constants
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 import scipy
 
-from ..graph.quotient import Quotient
-from ..graph.selection import connected_components
-from .prior_cells import Cells, medians
-from .prior_regions import merged
+from ...graph.quotient import Quotient
+from ...graph.selection import connected_components
+from .cells import Cells, medians
+from .regions import merged
 
 _SMOOTH = 1.5  # pixels over which the offset is averaged before a pixel chooses its region
 _NEAR = 12  # pixels from a region up to which a pixel may choose it

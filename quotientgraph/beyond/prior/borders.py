@@ -13,9 +13,9 @@ import numpy as np
 
 from laplacians.core.jit import kernel
 
-from ..geometry.jumps import interval
-from ..graph.quotient import Quotient
-from .contacts import CREASED, CURVED
+from ...geometry.jumps import interval
+from ...graph.quotient import Quotient
+from ..contacts import CREASED, CURVED
 
 _BESIDE = 8.0  # tolerances by which an edge just misses the offset of its border
 

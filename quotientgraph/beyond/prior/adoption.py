@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..graph.selection import connected_components
-from .prior_cells import medians
-from .prior_placement import Placing
-from .prior_regions import merged, unique_pairs
+from ...graph.selection import connected_components
+from .cells import medians
+from .placement import Placing
+from .regions import merged, unique_pairs
 
 _BLOCK = 4.0, 32.0  # pixels a side of a block of vague components, at least and at most
 

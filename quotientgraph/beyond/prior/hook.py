@@ -2,9 +2,9 @@
 
 Normals decide everything they know, which is the shape of connected surfaces and their contacts. The prior decides what they
 leave open: which side of a tear a surface lies on, how far behind, and where separate pieces are. Its smooth error is
-estimated rather than inherited (`quotientgraph.beyond.prior_bend`), its blurred edges are not believed, and components that
-hold several parallel faces are split where it jumps (`quotientgraph.beyond.prior_faces`). The places of all surfaces are
-then found together (`quotientgraph.beyond.prior_placement`).
+estimated rather than inherited (`quotientgraph.beyond.prior.bend`), its blurred edges are not believed, and components that
+hold several parallel faces are split where it jumps (`quotientgraph.beyond.prior.faces`). The places of all surfaces are
+then found together (`quotientgraph.beyond.prior.placement`).
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from ..graph.pixels import PixelGraph
-from ..graph.quotient import Quotient
-from ..graph.selection import connected_components
-from ..method.optimize import Placement
-from ..method.weights import TEAR
-from .anchors import Anchors
-from .contradictions import about_prior
-from .prior_bend import Bend, sized_bend
-from .prior_cells import Cells
-from .prior_constants import CHOSEN, Constants
-from .prior_faces import faces
-from .prior_joining import run
-from .prior_kinds import KINDS, Reading
-from .prior_placement import Placing
+from ...graph.pixels import PixelGraph
+from ...graph.quotient import Quotient
+from ...graph.selection import connected_components
+from ...method.optimize import Placement
+from ...method.weights import TEAR
+from ..anchors import Anchors
+from ..contradictions import about_prior
+from .bend import Bend, sized_bend
+from .cells import Cells
+from .constants import CHOSEN, Constants
+from .faces import faces
+from .joining import run
+from .kinds import KINDS, Reading
+from .placement import Placing
 
 # Chosen on three real views: a living room, a bathroom and a car.
 _LEAST_NOISE = 2e-3  # relative; less is not believed of any prior
@@ -55,7 +55,7 @@ class Prior:
     trust : (n_pixels,) float64
         Confidence of each pixel of the prior, 0 … 1.
     kind : str
-        One of `quotientgraph.beyond.prior_kinds.KINDS`.
+        One of `quotientgraph.beyond.prior.kinds.KINDS`.
     weight : float
         Trust in the prior as a whole: its errors are taken to be smaller by the square root of it.
     anchors : Anchors or None

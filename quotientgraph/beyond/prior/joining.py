@@ -11,15 +11,15 @@ from __future__ import annotations
 import numpy as np
 import scipy
 
-from ..graph.selection import connected_components
-from ..method.filling import along_trees
-from .prior_adoption import adopt
-from .prior_borders import Contacts
-from .prior_placement import Placing
+from ...graph.selection import connected_components
+from ...method.filling import along_trees
+from .adoption import adopt
+from .borders import Contacts
+from .placement import Placing
 
 
 def run(placing: Placing, shift: np.ndarray, whole: np.ndarray) -> None:
-    """Place everything; see `quotientgraph.beyond.prior_adoption.adopt` for the parameters."""
+    """Place everything; see `quotientgraph.beyond.prior.adoption.adopt` for the parameters."""
     for _ in range(3):
         placing.settle()
     adopt(placing, shift, whole)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..graph.selection import connected_components
+from ...graph.selection import connected_components
 
 _PATIENCE = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7)  # parts of the threshold for which similar cells are merged first
 

@@ -12,8 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from ..graph.pixels import PixelGraph
-from .prior_regions import unique_pairs
+from ...graph.pixels import PixelGraph
+from .regions import unique_pairs
 
 _DEVIATION = 1.4826  # standard deviation of normal errors over the median of their size
 _MEDIAN = 1.5708  # variance of a median over that of a mean
