@@ -33,7 +33,7 @@ def hooks_for(graph: Quotient, settings: Settings, known: Anchors | None = None,
     whole = settings.merge_every is None and graph.jump.ndim == 1
     # Borders are judged by their lines in an image plane, which panoramas do not have.
     seen = graph.pixels.map
-    joins = whole and place is None and settings.joining == "certain" and not seen.camera.spherical
+    joins = whole and settings.joining == "certain" and not seen.camera.spherical
     joins = joins and seen.wrap == Wrap() and has_faces(graph)
     known = None if joins else known
     return Hooks(

@@ -74,8 +74,9 @@ Absorb = Callable[[Quotient], Quotient]
 Join = Callable[[Quotient, np.ndarray], Joined]
 # A function that goes on from the scales that were found, is told whether they had converged, and returns whether they have.
 Refine = Callable[[Scales, bool], bool]
-# A function of Q0, its filled potential and the potential found from the normals that improves on the latter.
-Place = Callable[[Quotient, np.ndarray, np.ndarray], Placement]
+# A function of Q0, its filled potential, the potential found from the normals and what was found about the borders, if that
+# was asked for, that improves on the potential.
+Place = Callable[[Quotient, np.ndarray, np.ndarray, Any], Placement]
 
 
 class KnownDepth(Known, Protocol):
@@ -163,7 +164,8 @@ def optimize(
         if hooks.refine is not None:
             converged = hooks.refine(scales, converged)
         potential = to_host(scales.potential)
-        found = hooks.place(scales.levels[0], inside.potential, potential) if hooks.place else None
+        judged = None if joined is None else joined.judged
+        found = hooks.place(scales.levels[0], inside.potential, potential, judged) if hooks.place else None
     finally:
         close()
     if found is not None:
@@ -186,8 +188,8 @@ def optimize(
         device="cpu" if xp is np else "cuda",
         certainty=None if found is None else found.certainty,
         borders=borders if found is None else None,
-        judged=None if joined is None else joined.judged,
-        joined=placed,
+        judged=judged if found is None else None,
+        joined=placed and found is None,
         absolute=known is not None or found is not None,
         settled=() if known is None else known.pairs,
     )

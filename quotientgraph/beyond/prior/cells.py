@@ -73,9 +73,7 @@ class Cells:
         """
         height, width = pixels.map.shape
         known = np.flatnonzero(np.isfinite(offset) & (trust > 0))
-        side = int(
-            np.clip(np.sqrt(_FILLED * pixels.n_pixels / max(len(known), 1)), _SIDE, max(height, width) / 4 + _SIDE)
-        )
+        side = int(np.clip(_wanted_side(pixels.n_pixels, len(known)), _SIDE, max(height, width) / 4 + _SIDE))
         row, column = np.divmod(pixels.map.position, width)
         square = (row // side).astype(np.int64) * (width // side + 1) + column // side
         key = labels.astype(np.int64) * ((height // side + 1) * (width // side + 1)) + square
@@ -141,6 +139,16 @@ class Cells:
         explained = (across * xz + along * yz) / self.noise**2
         beyond = np.sqrt(np.maximum(explained - _CHANCE, 0) / np.maximum(explained, 1e-300))
         return reach * beyond * np.hypot(across, along)
+
+
+def is_sparse(n_pixels: int, n_known: int) -> bool:
+    """Whether a prior that is known at so many of the pixels is sparse: a component that is small has none of them."""
+    return _wanted_side(n_pixels, n_known) > 2 * _SIDE
+
+
+def _wanted_side(n_pixels: int, n_known: int) -> float:
+    """Pixels a side of a square that has enough pixels with a prior."""
+    return float(np.sqrt(_FILLED * n_pixels / max(n_known, 1)))
 
 
 def medians(group: np.ndarray, value: np.ndarray, weight: np.ndarray, n: int) -> np.ndarray:

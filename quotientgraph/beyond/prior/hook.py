@@ -23,8 +23,9 @@ from ...method.optimize import Placement
 from ...method.weights import TEAR
 from ..anchors import Anchors
 from ..contradictions import about_prior
+from ..joining import Judgement
 from .bend import Bend, sized_bend
-from .cells import Cells
+from .cells import Cells, is_sparse
 from .constants import CHOSEN, Constants
 from .faces import faces
 from .joining import run
@@ -59,6 +60,8 @@ class Prior:
     weight : float
         Trust in the prior as a whole: its errors are taken to be smaller by the square root of it.
     anchors : Anchors or None
+    fine : (n_pixels,) int32 or None
+        Components before crumbs were absorbed.
     """
 
     values: np.ndarray
@@ -66,6 +69,7 @@ class Prior:
     kind: str = "auto"
     weight: float = 1.0
     anchors: Anchors | None = None
+    fine: np.ndarray | None = None
 
     @classmethod
     def from_depth(
@@ -100,9 +104,11 @@ class Prior:
                 )
         if not (np.isfinite(values) & (trust > 0)).any():
             raise ValueError("prior: it has no usable depth at any valid pixel; depths are positive, NaN if unknown")
-        return cls(np.where(trust > 0, values, np.nan), trust, kind, weight, anchors)
+        return cls(np.where(trust > 0, values, np.nan), trust, kind, weight, anchors, graph.labels)
 
-    def __call__(self, graph: Quotient, filled: np.ndarray, found: np.ndarray) -> Placement:
+    def __call__(
+        self, graph: Quotient, filled: np.ndarray, found: np.ndarray, judged: Judgement | None = None
+    ) -> Placement:
         """Place the components of a graph.
 
         Parameters
@@ -113,7 +119,10 @@ class Prior:
             Each component integrated on its own.
         found : (n_pixels,) float64
             The reconstruction from normals alone.
+        judged : Judgement, optional
+            What the borders say, if they were asked.
         """
+        graph = self._divided(graph)
         reading = self.reading(graph, filled, graph.labels)
         placing = self._placed(graph, filled, found, reading)
         # Surfaces of several components have more relief than each component, so the prior is read once more with them.
@@ -136,6 +145,18 @@ class Prior:
         return Placement(
             potential, [placing.graph, joined], certainty, about_prior(graph, filled, self.values, self.kind)
         )
+
+    def _divided(self, graph: Quotient) -> Quotient:
+        """The graph with the crumbs that were absorbed as components again, if the prior is dense enough to place them.
+
+        A crumb at an outline may have been given to the wrong side. Only what is known of its own pixels can tell.
+        """
+        known = np.count_nonzero(np.isfinite(self.values))
+        if self.fine is None or is_sparse(graph.pixels.n_pixels, known):
+            return graph
+        tail, head = graph.pixels.tail, graph.pixels.head
+        same = (graph.labels[tail] == graph.labels[head]) & (self.fine[tail] == self.fine[head])
+        return graph.divided(connected_components(graph.pixels.n_pixels, tail[same], head[same]))
 
     def _placed(self, graph: Quotient, filled: np.ndarray, found: np.ndarray, reading: Reading) -> Placing:
         """Split the components where the prior jumps, and place them."""
