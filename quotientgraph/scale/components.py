@@ -37,7 +37,7 @@ def label(job: Job, k: int) -> Written:
     seam = window.seam
     tail, head = pixels.tail[seam], pixels.head[seam]
     return {
-        **job.work.write("labels", k, window.tile_image(labels, -1)),
+        **job.work.write_numbers("labels", k, window.tile_image(labels, -1)),
         **job.work.write_table(
             "labels",
             k,

@@ -55,7 +55,7 @@ def start(job: Job, k: int) -> Written:
     b[~crossing] = 0.0
     return {
         **job.work.write("x.0", k, window.tile_image(x, 0.0)),
-        **job.work.write("part", k, window.tile_image(part, -1)),
+        **job.work.write_numbers("part", k, window.tile_image(part, -1)),
         **job.work.write("b", k, window.tile_image(b, 0.0)),
         **job.work.write("gamma", k, gamma[window.core.within(window.box)]),
         **job.work.write_table(

@@ -40,6 +40,13 @@ def potential(work: Work, box: Box, number: int) -> tuple[np.ndarray, np.ndarray
     return y, p
 
 
+def read_last(number: int) -> tuple[str, ...]:
+    """Images that no task reads after the given round: `correct` has put them together."""
+    if number < 2:
+        return ()
+    return ("x.0", "part", "s.1") if number == 2 else (f"y.{number - 2}", f"p.{number - 2}", f"s.{number - 1}")
+
+
 def correct(job: Job, k: int, number: int) -> Written:
     """Find the step of a tile in a round, which begins with the coarse correction in ``coarse.<number>``.
 

@@ -6,7 +6,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -69,12 +69,17 @@ class Run:
     changes: list[float] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    def stage(self, name: str, task: Task, *args: Any) -> None:
-        """Run a task for all tiles that have not done it yet."""
+    def stage(self, name: str, task: Task, *args: Any, drop: Iterable[str] = ()) -> None:
+        """Run a task for all tiles that have not done it yet.
+
+        `drop` names images that nothing but this task reads, in the window of the rounds. Those of a tile are removed as soon
+        as all tiles that see it are done.
+        """
         began, n = time.perf_counter(), self.job.tiling.n_tiles
         todo = [k for k in range(n) if not self.journal.has(name, k)]
-        done = n - len(todo)
+        done, left = n - len(todo), set(todo)
         self.watch(name, done, n)
+        self.journal.drop(drop, [k for k in range(n) if drop and not left & self.job.tiling.seen_by(k)])
         load: dict[str, float] = {}
         try:
             for k, result in self.pool.run(measured, todo, self.job, task, *args):
@@ -83,6 +88,9 @@ class Run:
                 self._count(name, result["seconds"])
                 load[result["process"]] = load.get(result["process"], 0.0) + result["seconds"]
                 done += 1
+                left.discard(k)
+                if drop:
+                    self.journal.drop(drop, [j for j in self.job.tiling.seen_by(k) if not left & self.job.tiling.seen_by(j)])
                 self.watch(name, done, n)
         except FileNotFoundError as error:
             if done == n or not self.journal.reused:
@@ -132,7 +140,7 @@ class Run:
         for number in range(1, _MOST_ROUNDS + 1):
             name, keys = f"correct.{number}", seams.system.keys if seams.system else np.zeros(0, dtype=np.int64)
             work.write_table(f"coarse.{number}", None, keys=keys, values=seams.coarse(ring, residual))
-            self.stage(name, rounds.correct, number)
+            self.stage(name, rounds.correct, number, drop=rounds.read_last(number))
             step, totals = self._step(name)
             alpha, beta = best_step(totals + seams.totals(step, direction))
             work.write(f"steps.{number}", None, np.array([alpha, beta]))
@@ -140,14 +148,8 @@ class Run:
             ring = ring + alpha * direction
             pulled = self._inner(seams, name) + beta * pulled
             residual = residual - alpha * pulled
-            for old in (
-                f"y.{number - 2}",
-                f"p.{number - 2}",
-                f"s.{number - 1}",
-                *(["x.0", "part"] if number > 2 else []),
-            ):
-                self.journal.drop(old)
             if self._settled(name):
+                self.journal.drop(("gamma", "b"), range(self.job.tiling.n_tiles))
                 return number
         self.warnings.append(f"filling did not reach its tolerance after {_MOST_ROUNDS} rounds")
         return _MOST_ROUNDS

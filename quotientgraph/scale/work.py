@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -53,6 +54,11 @@ class Work:
             np.save(file, array)
         return self._written(path)
 
+    def write_numbers(self, name: str, k: int, image: np.ndarray) -> Written:
+        """Write an image of numbers from −1 on as .npy, with two bytes a pixel if they fit."""
+        small = image.max(initial=-1) <= np.iinfo(np.int16).max
+        return self.write(name, k, image.astype(np.int16 if small else np.int32))
+
     def write_table(self, name: str, k: int | None, **columns: Any) -> Written:
         """Write named arrays as .npz."""
         path = self.path(name, k, ".npz")
@@ -96,14 +102,14 @@ class Work:
                 table = np.append(through.of(k), np.array([-1], dtype=through.values.dtype))
                 values = table[values]
             if out is None:
-                out = np.empty(box.shape, dtype=values.dtype)
+                out = np.empty(box.shape, dtype=np.int32 if values.dtype == np.int16 else values.dtype)
             out[part.within(box)] = values
         assert out is not None
         return out
 
-    def drop(self, name: str) -> None:
-        """Remove an array of all tiles."""
-        for k in range(self.tiling.n_tiles):
+    def drop(self, name: str, tiles: Iterable[int]) -> None:
+        """Remove an array of some tiles."""
+        for k in tiles:
             self.path(name, k).unlink(missing_ok=True)
 
     def intact(self, files: Written) -> bool:
