@@ -12,6 +12,7 @@ of it, one in every square of 512 pixels. It is generated tile by tile, and ever
 import argparse
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -145,6 +146,8 @@ def run(args):
         resume=args.resume, overwrite=True, progress=show, keep=args.keep,
     )  # fmt: skip
     peaks = {name: round(value / 1e9, 2) for name, value in report.peaks.items()}
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    total = sum(one.ru_utime + one.ru_stime for one in used)
     known = {
         "shape": report.shape, "tile": report.tile, "preset": args.preset, "components": report.n_components,
         "cut edges": report.n_edges, "rounds": report.rounds, "iterations": len(report.history), "peaks GB": peaks,
@@ -152,10 +155,12 @@ def run(args):
         "processor seconds": {name: [n, round(value, 1)] for name, (n, value) in report.tasks.items()},
         "busy": {name: round(value, 1) for name, value in report.busy.items()}, "critical": round(report.critical, 1),
         "per pixel": round(1e6 * sum(report.busy.values()) / (report.shape[0] * report.shape[1]), 2),
+        "processor seconds of all processes": round(total, 1), "workers": args.workers, "reused": report.reused,
         "scratch bytes per pixel": round(most / (report.shape[0] * report.shape[1]), 1),
         "warnings": report.warnings, **errors(report.depth, report.shape),
     }  # fmt: skip
     print(json.dumps(known, indent=1))
+    Path(args.out).with_name("measured.json").write_text(json.dumps(known, indent=1), encoding="utf-8")
 
 
 def whole(args):

@@ -61,8 +61,6 @@ def start(job: Job, k: int) -> Written:
         **job.work.write_table(
             "start",
             k,
-            ring=x[window.ring],
-            part=part[window.ring],
             n_parts=np.array(int(part.max(initial=-1)) + 1),
             tail=window.positions(pixels.tail[seam]),
             head=window.positions(pixels.head[seam]),

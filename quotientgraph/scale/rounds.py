@@ -81,7 +81,6 @@ def correct(job: Job, k: int, number: int) -> Written:
         **work.write_table(
             f"correct.{number}",
             k,
-            ring=step.ravel()[_ring(work, k)],
             totals=totals,
             change=np.array(np.abs(step).max(initial=0.0)),
             low=reach[0],
@@ -96,15 +95,6 @@ def coarse_patch(job: Job, field: Field) -> Patch:
     """The coarse grid in a window."""
     rank = job.work.read("coarse.rank")[field.names]
     return Patch.from_ranks(field.box, job.spacing, field.number, rank, field.shape)
-
-
-def _ring(work: Work, k: int) -> np.ndarray:
-    """The outermost valid pixels of a tile, as flat positions in its image, in the order of `Window.ring`."""
-    labels = work.read("labels", k)
-    outermost = np.zeros(labels.shape, dtype=bool)
-    outermost[[0, -1]] = outermost[:, [0, -1]] = True
-    ring = np.flatnonzero(outermost)
-    return ring[labels.ravel()[ring] >= 0]
 
 
 def _window_correction(field: Field, rhs: np.ndarray) -> np.ndarray:

@@ -71,10 +71,18 @@ class Work:
         """An array, mapped into memory rather than read."""
         return np.load(self.path(name, k), mmap_mode="r")
 
-    def table(self, name: str, k: int | None = None) -> dict[str, np.ndarray]:
-        """The columns that `write_table` was given."""
+    def table(self, name: str, k: int | None = None, *columns: str) -> dict[str, np.ndarray]:
+        """The columns that `write_table` was given, or some of them."""
         with np.load(self.path(name, k, ".npz")) as found:
-            return {key: found[key] for key in found.files}
+            return {key: found[key] for key in columns or found.files}
+
+    def column(self, name: str, column: str) -> list[np.ndarray]:
+        """One column of the tables of all tiles, in their order."""
+        return [self.table(name, k, column)[column] for k in range(self.tiling.n_tiles)]
+
+    def joined(self, name: str, column: str) -> np.ndarray:
+        """The same as one array."""
+        return np.concatenate([np.atleast_1d(values) for values in self.column(name, column)])
 
     def tables(self, name: str) -> list[dict[str, np.ndarray]]:
         """The tables of all tiles, in their order."""
@@ -106,6 +114,21 @@ class Work:
             out[part.within(box)] = values
         assert out is not None
         return out
+
+    def at(self, name: str, position: np.ndarray, through: Lookup | None = None) -> np.ndarray:
+        """(n,) values of an image at flat positions in the whole map; `through` is as in `window`."""
+        owner = self.tiling.tile_of(position)
+        row, column = np.divmod(position, self.tiling.shape[1])
+        out: np.ndarray | None = None
+        for k in np.unique(owner):
+            chosen, core = owner == k, self.tiling.core(k)
+            values = self.read(name, k)[row[chosen] - core.top, column[chosen] - core.left]
+            if through is not None:
+                values = through.of(k)[values]
+            if out is None:
+                out = np.empty(len(position), dtype=np.int32 if values.dtype == np.int16 else values.dtype)
+            out[chosen] = values
+        return np.zeros(0) if out is None else out
 
     def drop(self, name: str, tiles: Iterable[int]) -> None:
         """Remove an array of some tiles."""
