@@ -12,6 +12,7 @@ of it, one in every square of 512 pixels. It is generated tile by tile, and ever
 import argparse
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -31,43 +32,56 @@ def surface(top, left, height, width, every=1):
     z, p, q = np.zeros_like(u), np.zeros_like(u), np.zeros_like(u)
     for amplitude, length, turn in _WAVES:
         a, b = 2 * np.pi / length * np.cos(turn), 2 * np.pi / length * np.sin(turn)
-        phase = a * u + b * v + 7 * turn
-        z += amplitude * np.sin(phase)
-        p += amplitude * a * np.cos(phase)
-        q += amplitude * b * np.cos(phase)
+        across, down = a * u[:1], b * v[:, :1] + 7 * turn  # sines of sums are made of those of rows and of columns
+        z += amplitude * (np.sin(across) * np.cos(down) + np.cos(across) * np.sin(down))
+        slope = amplitude * (np.cos(across) * np.cos(down) - np.sin(across) * np.sin(down))
+        p += a * slope
+        q += b * slope
     _add_tears(u, v, z, p, q)
-    _add_balls(u, v, z, p, q)
+    _add_shells(u, v, z, p, q)
     return z, p, q
 
 
 def _add_tears(u, v, z, p, q):
-    """A flap in every square of 1024 pixels: its upper edge is a tear that closes at both ends, below it fades out."""
+    """A flap in every square of 1024 pixels: its upper edge is a tear that closes at both ends, below it fades out.
+
+    Flaps stand up and sink in turn, like the squares of a chessboard. A least-squares filling that crosses tears takes a
+    slope from each of them. If all of them had the same sign, these would add up to a ramp over the whole map, whose height
+    grows with the map.
+    """
     side = 1024
     s, t = np.mod(u, side) / side, np.mod(v, side) / side
     inside = (s > 0.1) & (s < 0.9) & (t > 0.4) & (t < 0.9)
+    height = np.where((u // side + v // side)[inside] % 2 == 0, 40.0, -40.0)
     x, y = np.pi * (s[inside] - 0.1) / 0.8, np.pi * (t[inside] - 0.4) / 0.5
     along, down = np.sin(x) ** 2, 0.5 * (1 + np.cos(y))
-    z[inside] += 40 * along * down
-    p[inside] += 40 * np.sin(2 * x) * np.pi / (0.8 * side) * down
-    q[inside] -= 40 * along * 0.5 * np.sin(y) * np.pi / (0.5 * side)
+    z[inside] += height * along * down
+    p[inside] += height * np.sin(2 * x) * np.pi / (0.8 * side) * down
+    q[inside] -= height * along * 0.5 * np.sin(y) * np.pi / (0.5 * side)
 
 
-def _add_balls(u, v, z, p, q):
-    """A ball in every square of 512 pixels, in front of the rest."""
+def _add_shells(u, v, z, p, q):
+    """A shell in every square of 512 pixels: it stands on the ground with its lower border and hides what is above it.
+
+    So its depth is determined, by half of its border; the other half is a depth jump.
+    """
     side = 512
-    row, column = np.floor(v / side), np.floor(u / side)
+    row, column = np.floor(v[:, :1] / side), np.floor(u[:1] / side)
 
     def random(k):
         return np.mod(np.sin(row * 12.9898 + column * 78.233 + k) * 43758.5453, 1.0)
 
     radius = 60 + 60 * random(0)
-    du = u - (column + 0.3 + 0.4 * random(1)) * side
-    dv = v - (row + 0.3 + 0.4 * random(2)) * side
-    rest = radius**2 - du**2 - dv**2
-    ball = rest > (0.6 * radius) ** 2
-    root = np.sqrt(rest[ball])
-    z[ball] = -150 - root
-    p[ball], q[ball] = du[ball] / root, dv[ball] / root
+    du = (u - (column + 0.3 + 0.4 * random(1)) * side) / radius
+    dv = (v - (row + 0.3 + 0.4 * random(2)) * side) / radius
+    foot = 0.8 * (1 - du**2)
+    shell = np.abs(dv) < foot
+    du, dv, foot, radius = du[shell], dv[shell], foot[shell], radius[shell]
+    rise = foot - dv  # 0 where it stands on the ground, 2·foot at its upper border
+    z[shell] -= radius * (0.9 * rise - 0.2 * rise**2)
+    slope = 0.9 - 0.4 * rise
+    p[shell] += 1.6 * slope * du
+    q[shell] += slope
 
 
 def masked(top, left, height, width, whole):
@@ -86,17 +100,16 @@ def boxes(shape):
 def make(args):
     shape = (args.height, args.width)
     group = zarr.open_group(args.path, mode="w")
-    options = {"chunks": (512, 512, 3), "shards": (TILE, TILE, 3), "dtype": "float32"}
+    options = {"chunks": (512, 512, 3), "shards": (TILE, TILE, 3), "dtype": "uint16" if args.coded else "float32"}
     normals = group.create_array("normals", shape=(*shape, 3), **options)
     mask = group.create_array("mask", shape=shape, chunks=(512, 512), shards=(TILE, TILE), dtype="bool")
-    random = np.random.default_rng(1)
     for top, left, height, width in boxes(shape):
         _, p, q = surface(top, left, height, width)
         n = np.stack([p, -q, np.ones_like(p)], axis=-1)
         n /= np.linalg.norm(n, axis=-1, keepdims=True)
-        n += args.noise * random.standard_normal(n.shape)
+        n += args.noise * np.random.default_rng([1, top, left]).standard_normal(n.shape)
         part = np.s_[top : top + height, left : left + width]
-        normals[part] = n.astype(np.float32)
+        normals[part] = np.rint((n.clip(-1, 1) + 1) * 32767.5).astype(np.uint16) if args.coded else n.astype(np.float32)
         mask[part] = masked(top, left, height, width, shape) if args.mask else True
 
 
@@ -133,6 +146,8 @@ def run(args):
         resume=args.resume, overwrite=True, progress=show, keep=args.keep,
     )  # fmt: skip
     peaks = {name: round(value / 1e9, 2) for name, value in report.peaks.items()}
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    total = sum(one.ru_utime + one.ru_stime for one in used)
     known = {
         "shape": report.shape, "tile": report.tile, "preset": args.preset, "components": report.n_components,
         "cut edges": report.n_edges, "rounds": report.rounds, "iterations": len(report.history), "peaks GB": peaks,
@@ -140,10 +155,12 @@ def run(args):
         "processor seconds": {name: [n, round(value, 1)] for name, (n, value) in report.tasks.items()},
         "busy": {name: round(value, 1) for name, value in report.busy.items()}, "critical": round(report.critical, 1),
         "per pixel": round(1e6 * sum(report.busy.values()) / (report.shape[0] * report.shape[1]), 2),
+        "processor seconds of all processes": round(total, 1), "workers": args.workers, "reused": report.reused,
         "scratch bytes per pixel": round(most / (report.shape[0] * report.shape[1]), 1),
         "warnings": report.warnings, **errors(report.depth, report.shape),
     }  # fmt: skip
     print(json.dumps(known, indent=1))
+    Path(args.out).with_name("measured.json").write_text(json.dumps(known, indent=1), encoding="utf-8")
 
 
 def whole(args):
@@ -226,6 +243,7 @@ if __name__ == "__main__":
     one.add_argument("path")
     one.add_argument("--noise", type=float, default=0.002)
     one.add_argument("--mask", action="store_true")
+    one.add_argument("--coded", action="store_true", help="store normals as 16-bit numbers")
     one.set_defaults(do=make)
     for name, do in (("run", run), ("whole", whole)):
         one = commands.add_parser(name)

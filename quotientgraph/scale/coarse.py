@@ -20,6 +20,7 @@ from laplacians.direct.cholesky import Factor, factorise
 
 from ..geometry.camera import Shape
 from .tiling import Box
+from .work import Work
 
 # What is added to the diagonal, as a part of it. Constants cost no energy, nor do functions that differ nowhere on a small
 # component, so that the matrix alone is singular.
@@ -132,26 +133,25 @@ class CoarseSystem:
     ----------
     keys : (n,) int64
         Sorted numbers of the nodes that have an equation.
-    factor : Factor
+    factor : Factor or None
+        None if there is no node.
     component : (n,) int64
         Component of each node, counted from 0.
     """
 
     keys: np.ndarray
-    factor: Factor
+    factor: Factor | None
     component: np.ndarray
 
     @classmethod
-    def from_entries(
-        cls, row: np.ndarray, column: np.ndarray, value: np.ndarray, per_component: int
-    ) -> CoarseSystem | None:
-        """From the entries of all tiles, the upper triangle by keys; None if there are none.
+    def from_tables(cls, work: Work, per_component: int) -> CoarseSystem:
+        """From the entries in the tables ``start`` of all tiles, the upper triangle by keys.
 
         `per_component` is the number of keys of each component.
         """
-        row, column, value = summed(row, column, value)
+        row, column, value = summed(*(work.joined("start", name) for name in ("row", "column", "value")))
         if not len(row):
-            return None
+            return cls(row, None, row)
         keys = np.unique(np.append(row, column))
         tail, head = np.searchsorted(keys, row).astype(np.int32), np.searchsorted(keys, column).astype(np.int32)
         on = tail == head
@@ -167,12 +167,16 @@ class CoarseSystem:
 
         Nothing but the little that was added to the diagonal holds the mean, so that rounding would move it.
         """
+        if self.factor is None:
+            return np.zeros(0)
         x = self.factor.solve(rhs)
         mean = np.bincount(self.component, x) / np.bincount(self.component)
         return x - mean[self.component]
 
     def gathered(self, keys: np.ndarray, values: np.ndarray) -> np.ndarray:
         """(n,) values added up by their keys, which may repeat; keys without an equation are passed over."""
+        if not len(self.keys):
+            return np.zeros(0)
         at = np.searchsorted(self.keys, keys)
         known = self.keys[np.minimum(at, len(self.keys) - 1)] == keys
         return np.bincount(at[known], values[known], len(self.keys)).astype(np.float64)

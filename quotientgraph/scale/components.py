@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -37,7 +36,7 @@ def label(job: Job, k: int) -> Written:
     seam = window.seam
     tail, head = pixels.tail[seam], pixels.head[seam]
     return {
-        **job.work.write("labels", k, window.tile_image(labels, -1)),
+        **job.work.write_numbers("labels", k, window.tile_image(labels, -1)),
         **job.work.write_table(
             "labels",
             k,
@@ -45,7 +44,6 @@ def label(job: Job, k: int) -> Written:
             first=first,
             box=box,
             ring=window.positions(window.ring),
-            ring_label=labels[window.ring],
             tail=window.positions(tail),
             head=window.positions(head),
             similar=similar_edges(replace(pixels, tail=tail, head=head), job.angle),
@@ -61,34 +59,13 @@ def _left_out(job: Job, k: int, n_valid: int) -> int:
     return (core.shape[0] * core.shape[1] if mask is None else int(mask.sum())) - n_valid
 
 
-@dataclass(frozen=True, eq=False)
-class Ring:
-    """The outermost pixels of all tiles, in which edges between tiles end.
-
-    Attributes
-    ----------
-    position : (n,) int64
-        Flat positions in the map, sorted.
-    start : (n_tiles + 1,) int64
-        Where the rings of the tiles begin if they are listed one after the other, as tables of tiles list them.
-    order : (n,) int64
-        Which entry of those lists each of the sorted positions is.
-    """
-
-    position: np.ndarray
-    start: np.ndarray
-    order: np.ndarray
-
-    @classmethod
-    def from_lists(cls, lists: list[np.ndarray]) -> Ring:
-        """From the positions of each tile."""
-        every = np.concatenate(lists)
-        order = np.argsort(every)
-        return cls(every[order], starts(lists), order)
-
-    def find(self, position: np.ndarray) -> np.ndarray:
-        """The entries of positions that are in the ring of their tile, in the order of the lists."""
-        return self.order[np.searchsorted(self.position, position)]
+def meet(job: Job, k: int) -> Written:
+    """Write the table ``meetings``: pairs of labels, of this tile and of others, that edges with similar normals join."""
+    work, edges = job.work, job.work.table("labels", k, "tail", "head", "similar")
+    tail, head = (edges[end][edges["similar"]] for end in ("tail", "head"))
+    pairs = np.stack([work.at("labels", tail), work.tiling.tile_of(head), work.at("labels", head)]).astype(np.int64)
+    mine, tile, other = np.unique(pairs, axis=1)
+    return work.write_table("meetings", k, mine=mine, tile=tile, other=other)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,11 +82,6 @@ class Components:
         Its first row, first column, last row and last column.
     crossing : (n,) bool
         Whether it lies in more than one tile.
-    ring : Ring
-    ring_label : (n_ring,) int32
-        Component of each pixel of the ring.
-    tail, head : (n_seam,) int64
-        Ends in the ring of all edges between tiles.
     left_out : int
         Pixels of the mask without a usable normal.
     """
@@ -118,10 +90,6 @@ class Components:
     size: np.ndarray
     box: np.ndarray
     crossing: np.ndarray
-    ring: Ring
-    ring_label: np.ndarray
-    tail: np.ndarray
-    head: np.ndarray
     left_out: int
 
     @property
@@ -131,29 +99,27 @@ class Components:
 
 def counted(work: Work) -> tuple[int, int]:
     """Valid pixels in the rings of all tiles, and labels of all tiles; one table is in memory at a time."""
-    counts = [(len(t["ring"]), len(t["size"])) for t in map(partial(work.table, "labels"), range(work.tiling.n_tiles))]
+    tables = (work.table("labels", k, "ring", "size") for k in range(work.tiling.n_tiles))
+    counts = [(len(t["ring"]), len(t["size"])) for t in tables]
     return sum(n for n, _ in counts), sum(n for _, n in counts)
 
 
 def unite(work: Work) -> Components:
     """Unite the labels of all tiles into components, and write the lookup ``components`` for the tasks that follow."""
-    tables = work.tables("labels")
-    start = starts([t["size"] for t in tables])
-    ring = Ring.from_lists([t["ring"] for t in tables])
-    base = np.repeat(start[:-1], [len(t["ring"]) for t in tables])
-    node = np.concatenate([t["ring_label"] for t in tables]) + base
-    tail, head = (ring.find(np.concatenate([t[end] for t in tables])) for end in ("tail", "head"))
-    joined = np.concatenate([t["similar"] for t in tables])
-    group = connected_labels(int(start[-1]), node[tail[joined]], node[head[joined]])
+    sizes = work.column("labels", "size")
+    start = starts(sizes)
+    mine = np.concatenate([labels + base for labels, base in zip(work.column("meetings", "mine"), start)])
+    other = work.joined("meetings", "other") + start[work.joined("meetings", "tile")]
+    group = connected_labels(int(start[-1]), mine, other)
     n = int(group.max(initial=-1)) + 1
     first = np.full(n, np.iinfo(np.int64).max)
-    np.minimum.at(first, group, np.concatenate([t["first"] for t in tables]))
+    np.minimum.at(first, group, work.joined("labels", "first"))
     rank = np.empty(n, dtype=np.int32)
     rank[np.argsort(first)] = np.arange(n, dtype=np.int32)
     component = rank[group]
     size, pieces = np.zeros(n, dtype=np.int64), np.bincount(component, minlength=n)
-    np.add.at(size, component, np.concatenate([t["size"] for t in tables]))
-    every = np.concatenate([t["box"] for t in tables], axis=1)
+    np.add.at(size, component, np.concatenate(sizes))
+    every = np.concatenate(work.column("labels", "box"), axis=1)
     box = np.empty((4, n), dtype=np.int64)
     for side, (reduce, begin) in enumerate(
         ((np.minimum, 2**62), (np.minimum, 2**62), (np.maximum, -1), (np.maximum, -1))
@@ -164,8 +130,7 @@ def unite(work: Work) -> Components:
     crossing = pieces > 1  # its labels meet at seams only, so they lie in several tiles
     work.write_lookup("components", lookup)
     work.write("crossing", None, crossing)
-    left_out = sum(int(t["left_out"]) for t in tables)
-    return Components(lookup, size, box, crossing, ring, component[node], tail, head, left_out)
+    return Components(lookup, size, box, crossing, int(work.joined("labels", "left_out").sum()))
 
 
 def starts(lists: list[np.ndarray]) -> np.ndarray:

@@ -55,14 +55,12 @@ def start(job: Job, k: int) -> Written:
     b[~crossing] = 0.0
     return {
         **job.work.write("x.0", k, window.tile_image(x, 0.0)),
-        **job.work.write("part", k, window.tile_image(part, -1)),
+        **job.work.write_numbers("part", k, window.tile_image(part, -1)),
         **job.work.write("b", k, window.tile_image(b, 0.0)),
         **job.work.write("gamma", k, gamma[window.core.within(window.box)]),
         **job.work.write_table(
             "start",
             k,
-            ring=x[window.ring],
-            part=part[window.ring],
             n_parts=np.array(int(part.max(initial=-1)) + 1),
             tail=window.positions(pixels.tail[seam]),
             head=window.positions(pixels.head[seam]),

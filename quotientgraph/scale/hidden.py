@@ -9,6 +9,8 @@ open edges and the edges between tiles, with the pixels of the rings as nodes, i
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from laplacians.core.edges import connected_labels, root_of
@@ -16,7 +18,7 @@ from laplacians.core.jit import kernel
 
 from ..beyond.hidden_jumps import SURE_GAP, WIDE_GAP, steady_edges
 from ..method.filling import along_trees, equations
-from .components import Components
+from .components import starts
 from .tiling import MARGIN
 from .window import Job, Window
 from .work import Work, Written
@@ -67,10 +69,40 @@ def plant(job: Job, k: int) -> Written:
     )
 
 
-def find_hidden(work: Work, components: Components) -> int:
+@dataclass(frozen=True, eq=False)
+class Ring:
+    """The outermost pixels of all tiles, in which edges between tiles end.
+
+    Attributes
+    ----------
+    position : (n,) int64
+        Flat positions in the map, sorted.
+    start : (n_tiles + 1,) int64
+        Where the rings of the tiles begin if they are listed one after the other, as tables of tiles list them.
+    order : (n,) int64
+        Which entry of those lists each of the sorted positions is.
+    """
+
+    position: np.ndarray
+    start: np.ndarray
+    order: np.ndarray
+
+    @classmethod
+    def from_lists(cls, lists: list[np.ndarray]) -> Ring:
+        """From the positions of each tile."""
+        every = np.concatenate(lists)
+        order = np.argsort(every)
+        return cls(every[order], starts(lists), order)
+
+    def find(self, position: np.ndarray) -> np.ndarray:
+        """The entries of positions that are in the ring of their tile, in the order of the lists."""
+        return self.order[np.searchsorted(self.position, position)]
+
+
+def find_hidden(work: Work) -> int:
     """Find the edges across which the depth jumps, and write them as tables ``hidden``; returns their number."""
     tables = work.tables("forest")
-    ring = components.ring
+    ring = Ring.from_lists(work.column("labels", "ring"))
     base = ring.start
     ends = {}
     for end in ("tail", "head"):

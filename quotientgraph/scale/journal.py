@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ class Journal:
     def __init__(self, work: Work, identity: dict[str, Any], resume: bool) -> None:
         self.work, self.path = work, work.folder / FILE
         self.done: dict[tuple[str, int], Written] = {}
-        self.dropped: set[str] = set()
+        self.dropped: set[tuple[str, int]] = set()
         self.reused = 0
         identity = json.loads(json.dumps(identity))
         lines = _lines(self.path)
@@ -45,7 +46,7 @@ class Journal:
             )
         for line in lines[1:]:
             if "dropped" in line:
-                self.dropped.add(line["dropped"])
+                self.dropped.update((name, k) for name in line["dropped"] for k in line["tiles"])
             else:
                 self.done[line["stage"], line["tile"]] = line["files"]
         work.folder.mkdir(parents=True, exist_ok=True)
@@ -66,7 +67,8 @@ class Journal:
             if "#" in name:
                 whole = region_intact(self.work.tiling, name, value)
             else:
-                whole = Path(name).parent.as_posix() in self.dropped or self.work.intact({name: value})
+                gone = (Path(name).parent.as_posix(), k) in self.dropped and Path(name).suffix == ".npy"
+                whole = gone or self.work.intact({name: value})
             if not whole:
                 return False
         self.reused += 1
@@ -77,12 +79,15 @@ class Journal:
         self.done[stage, k] = files
         self._append({"stage": stage, "tile": k, "files": files})
 
-    def drop(self, name: str) -> None:
-        """Images that no task will ask for any more are removed."""
-        if name not in self.dropped:
-            self.dropped.add(name)
-            self._append({"dropped": name})
-        self.work.drop(name)
+    def drop(self, names: Iterable[str], tiles: Iterable[int]) -> None:
+        """Remove images that no task will ask for any more."""
+        names, tiles = list(names), list(tiles)
+        new = {(name, k) for name in names for k in tiles} - self.dropped
+        if new:
+            self.dropped |= new
+            self._append({"dropped": names, "tiles": tiles})
+        for name in names:
+            self.work.drop(name, tiles)
 
     def close(self) -> None:
         self.file.close()

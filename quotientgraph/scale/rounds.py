@@ -40,6 +40,13 @@ def potential(work: Work, box: Box, number: int) -> tuple[np.ndarray, np.ndarray
     return y, p
 
 
+def read_last(number: int) -> tuple[str, ...]:
+    """Images that no task reads after the given round: `correct` has put them together."""
+    if number < 2:
+        return ()
+    return ("x.0", "part", "s.1") if number == 2 else (f"y.{number - 2}", f"p.{number - 2}", f"s.{number - 1}")
+
+
 def correct(job: Job, k: int, number: int) -> Written:
     """Find the step of a tile in a round, which begins with the coarse correction in ``coarse.<number>``.
 
@@ -74,7 +81,6 @@ def correct(job: Job, k: int, number: int) -> Written:
         **work.write_table(
             f"correct.{number}",
             k,
-            ring=step.ravel()[_ring(work, k)],
             totals=totals,
             change=np.array(np.abs(step).max(initial=0.0)),
             low=reach[0],
@@ -89,15 +95,6 @@ def coarse_patch(job: Job, field: Field) -> Patch:
     """The coarse grid in a window."""
     rank = job.work.read("coarse.rank")[field.names]
     return Patch.from_ranks(field.box, job.spacing, field.number, rank, field.shape)
-
-
-def _ring(work: Work, k: int) -> np.ndarray:
-    """The outermost valid pixels of a tile, as flat positions in its image, in the order of `Window.ring`."""
-    labels = work.read("labels", k)
-    outermost = np.zeros(labels.shape, dtype=bool)
-    outermost[[0, -1]] = outermost[:, [0, -1]] = True
-    ring = np.flatnonzero(outermost)
-    return ring[labels.ravel()[ring] >= 0]
 
 
 def _window_correction(field: Field, rhs: np.ndarray) -> np.ndarray:

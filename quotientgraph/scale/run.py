@@ -6,7 +6,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,12 +15,12 @@ import numpy as np
 from ..beyond.doubts import CHOSEN as DOUBTS
 from ..io.atomic import OutputError
 from ..method.outcome import Step
-from . import angle, borders, components, filling, hidden, outputs, rounds
+from . import angle, borders, components, filling, hidden, outputs, rounds, seams
+from .coarse import CoarseSystem, n_nodes
 from .journal import Journal
 from .memory import peak_memory
 from .pool import Pool, Task
 from .scales import TiledScales
-from .seams import Seams, choose_coarse
 from .window import Job
 from .work import Written
 
@@ -69,12 +69,17 @@ class Run:
     changes: list[float] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    def stage(self, name: str, task: Task, *args: Any) -> None:
-        """Run a task for all tiles that have not done it yet."""
+    def stage(self, name: str, task: Task, *args: Any, drop: Iterable[str] = ()) -> None:
+        """Run a task for all tiles that have not done it yet.
+
+        `drop` names images that no later task reads, and that this one reads in the window of the rounds. Those of a tile
+        are removed as soon as all tiles that see it are done.
+        """
         began, n = time.perf_counter(), self.job.tiling.n_tiles
         todo = [k for k in range(n) if not self.journal.has(name, k)]
-        done = n - len(todo)
+        done, left = n - len(todo), set(todo)
         self.watch(name, done, n)
+        self.journal.drop(drop, [k for k in range(n) if drop and not left & self.job.tiling.seen_by(k)])
         load: dict[str, float] = {}
         try:
             for k, result in self.pool.run(measured, todo, self.job, task, *args):
@@ -83,6 +88,11 @@ class Run:
                 self._count(name, result["seconds"])
                 load[result["process"]] = load.get(result["process"], 0.0) + result["seconds"]
                 done += 1
+                left.discard(k)
+                if drop:
+                    self.journal.drop(
+                        drop, [j for j in self.job.tiling.seen_by(k) if not left & self.job.tiling.seen_by(j)]
+                    )
                 self.watch(name, done, n)
         except FileNotFoundError as error:
             if done == n or not self.journal.reused:
@@ -110,59 +120,49 @@ class Run:
             found = angle.found_angle(self.job.work)
         self.job = replace(self.job, angle=found)
 
-    def find_hidden(self, found: components.Components) -> None:
+    def find_hidden(self) -> None:
         """Find the depth jumps hidden in components, if filling is to leave them out."""
         if self.job.contracted:
             self.stage("forest", hidden.plant)
-            hidden.find_hidden(self.job.work, found)
+            hidden.find_hidden(self.job.work)
 
     def fill(self, found: components.Components) -> int:
         """Fill all components; returns the round whose images hold the potential."""
         work = self.job.work
-        choose_coarse(self.job, found)
+        seams.choose_coarse(self.job, found)
         self.stage("start", filling.start)
-        if not all(bool(t["reached"]) for t in work.tables("start")):
+        if not work.joined("start", "reached").all():
             self.warnings.append("filling did not reach its tolerance in some tiles")
-        seams = Seams.from_tables(self.job, found)
-        ring = seams.align(work)
+        self.stage("joints", seams.join)
+        seams.align(work)
         if not found.crossing.any():
             return 0
-        direction, residual = np.zeros(len(ring)), self._inner(seams, "start")
+        self.stage("pull.0", seams.pull, 0)
+        system = CoarseSystem.from_tables(work, n_nodes(self.job.tiling.shape, self.job.spacing))
+        residual = self._sums(system, "start", "pull.0")
         pulled = np.zeros_like(residual)
         for number in range(1, _MOST_ROUNDS + 1):
-            name, keys = f"correct.{number}", seams.system.keys if seams.system else np.zeros(0, dtype=np.int64)
-            work.write_table(f"coarse.{number}", None, keys=keys, values=seams.coarse(ring, residual))
-            self.stage(name, rounds.correct, number)
-            step, totals = self._step(name)
-            alpha, beta = best_step(totals + seams.totals(step, direction))
+            name, at_seams = f"correct.{number}", f"pull.{number}"
+            work.write_table(f"coarse.{number}", None, keys=system.keys, values=system.solve(residual))
+            self.stage(name, rounds.correct, number, drop=rounds.read_last(number))
+            self.stage(at_seams, seams.pull, number)
+            totals = [np.sum(work.column(one, "totals"), axis=0) for one in (name, at_seams)]
+            alpha, beta = best_step(totals[0] + totals[1])
             work.write(f"steps.{number}", None, np.array([alpha, beta]))
-            direction = step + beta * direction
-            ring = ring + alpha * direction
-            pulled = self._inner(seams, name) + beta * pulled
+            pulled = self._sums(system, name, at_seams) + beta * pulled
             residual = residual - alpha * pulled
-            for old in (
-                f"y.{number - 2}",
-                f"p.{number - 2}",
-                f"s.{number - 1}",
-                *(["x.0", "part"] if number > 2 else []),
-            ):
-                self.journal.drop(old)
             if self._settled(name):
+                self.journal.drop(("gamma", "b"), range(self.job.tiling.n_tiles))
                 return number
         self.warnings.append(f"filling did not reach its tolerance after {_MOST_ROUNDS} rounds")
         return _MOST_ROUNDS
 
-    def _inner(self, seams: Seams, name: str) -> np.ndarray:
+    def _sums(self, system: CoarseSystem, *names: str) -> np.ndarray:
         """(n_coarse,) the sums of Pᵀ that the tiles have made, added up."""
-        tables = self.job.work.tables(name)
-        key, value = (np.concatenate([t[column] for t in tables]) for column in ("residual_key", "residual"))
-        return seams.system.gathered(key, value) if seams.system else np.zeros(0)
-
-    def _step(self, name: str) -> tuple[np.ndarray, np.ndarray]:
-        """The step in the ring, and the sums over the edges inside tiles."""
-        tables = self.job.work.tables(name)
-        return np.concatenate([t["ring"] for t in tables]).astype(np.float64), np.sum(
-            [t["totals"] for t in tables], axis=0
+        work = self.job.work
+        return sum(
+            (system.gathered(work.joined(name, "residual_key"), work.joined(name, "residual")) for name in names),
+            np.zeros(len(system.keys)),
         )
 
     def conclude(self, found: components.Components, scales: TiledScales, converged: bool, piece: np.ndarray) -> None:
@@ -199,9 +199,8 @@ class Run:
 
     def _settled(self, name: str) -> bool:
         """Whether the rounds of filling have come close enough to the solution."""
-        tables = self.job.work.tables(name)
-        change = max(float(t["change"]) for t in tables)
-        size = max(float(t["high"]) for t in tables) - min(float(t["low"]) for t in tables)
+        change = float(self.job.work.joined(name, "change").max())
+        size = float(self.job.work.joined(name, "high").max() - self.job.work.joined(name, "low").min())
         size = 1.0 if self.job.camera.central else max(size, 1e-300)
         faster = min(change / self.changes[-1], 0.9) if self.changes and self.changes[-1] > 0 else 0.9
         self.changes.append(change)
@@ -217,8 +216,8 @@ class Run:
         began = time.perf_counter()
         self.watch("scales", 0, job.settings.max_iterations)
         total = np.zeros(found.n)
-        for k, table in enumerate(job.work.tables("edges")):
-            np.add.at(total, found.of.of(k), table["total"])
+        for k, values in enumerate(job.work.column("edges", "total")):
+            np.add.at(total, found.of.of(k), values)
         edges = borders.Borders.from_tables(job.work, found)
         scales = TiledScales(found, edges, total / found.size, job.settings, report)
         converged = scales.descend()

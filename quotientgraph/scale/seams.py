@@ -1,19 +1,20 @@
-"""What the driver does between rounds of filling: it aligns the parts of tiles, and solves the coarse system."""
+"""The edges inside components that run between tiles: what they add to the equations of the whole map.
+
+Each tile sums up its own share of them, in tasks that read a few pixels of its neighbours. So the driver gets sums, and
+holds no list of the pixels along seams.
+"""
 
 from __future__ import annotations
-
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 import laplacians
 from laplacians import LaplacianSystem
 
-from .coarse import CoarseSystem, n_nodes, nodes_across
+from .coarse import n_nodes, nodes_across
 from .components import Components
 from .window import Job
-from .work import Lookup, Work
+from .work import Lookup, Work, Written
 
 
 def choose_coarse(job: Job, components: Components) -> None:
@@ -28,129 +29,72 @@ def choose_coarse(job: Job, components: Components) -> None:
     job.work.write("coarse.rank", None, rank.astype(np.int64))
 
 
-@dataclass(frozen=True, eq=False)
-class Seams:
-    """The edges inside components that run between tiles, and the coarse system.
+def join(job: Job, k: int) -> Written:
+    """Write the table ``joints``: what edges from a tile to others say about the offsets of the parts that they join.
 
-    Attributes
-    ----------
-    components : Components
-    tail, head : (n,) int64
-        Their ends in the ring.
-    weight, jump : (n,) float64
-    ring : (n_ring,) float64
-        The potential in the ring at the start.
-    part : (n_ring,) int64
-        Connected part of each pixel of the ring, counted over all tiles.
-    parts : (n_tiles + 1,) int64
-        Where the parts of each tile begin.
-    system : CoarseSystem or None
-    corners : Corners
-        The coarse functions at the pixels of the ring.
+    For each pair of parts it has the sum of the weights and the mean misfit, which say the same as the edges one by one.
     """
-
-    components: Components
-    tail: np.ndarray
-    head: np.ndarray
-    weight: np.ndarray
-    jump: np.ndarray
-    ring: np.ndarray
-    part: np.ndarray
-    parts: np.ndarray
-    system: CoarseSystem | None
-    corners: Corners
-
-    @classmethod
-    def from_tables(cls, job: Job, components: Components) -> Seams:
-        """From the tables ``start`` of all tiles."""
-        tables = job.work.tables("start")
-        tail, head = (components.ring.find(np.concatenate([t[end] for t in tables])) for end in ("tail", "head"))
-        weight, jump, ring = (np.concatenate([t[name] for t in tables]) for name in ("weight", "jump", "ring"))
-        parts = np.append(0, np.cumsum([int(t["n_parts"]) for t in tables]))
-        part = np.concatenate([t["part"] + base for t, base in zip(tables, parts)])
-        row, column, value = (np.concatenate([t[name] for t in tables]) for name in ("row", "column", "value"))
-        system = CoarseSystem.from_entries(row, column, value, n_nodes(job.tiling.shape, job.spacing))
-        corners = Corners.from_ring(job, components)
-        return cls(components, tail, head, weight, jump, ring, part, parts, system, corners)
-
-    def align(self, work: Work) -> np.ndarray:
-        """Shift the parts of tiles so that they fit at the seams; write ``offsets``, and return the ring after it."""
-        system = LaplacianSystem.from_edges(
-            int(self.parts[-1]), self.part[self.tail], self.part[self.head], self.weight, self._misfit(self.ring)
-        )
-        offset = laplacians.get("auto").solve(system).x
-        work.write_lookup("offsets", Lookup(self.parts, offset))
-        return self.ring + offset[self.part]
-
-    def totals(self, s: np.ndarray, p: np.ndarray) -> np.ndarray:
-        """(5,) what the edges between tiles add to the sums of `quotientgraph.scale.rounds`, for values in the ring."""
-        ds, dp = (values[self.tail] - values[self.head] for values in (s, p))
-        return np.array([float(np.sum(self.weight * a * b)) for a, b in ((ds, ds), (ds, dp), (dp, dp))] + [0.0, 0.0])
-
-    def coarse(self, ring: np.ndarray, residual: np.ndarray) -> np.ndarray:
-        """(n_coarse,) values of the coarse correction.
-
-        Parameters
-        ----------
-        ring : (n_ring,) float64
-            The potential in the ring.
-        residual : (n_coarse,) float64
-            What the edges inside the tiles leave of the coarse equations.
-        """
-        if self.system is None:
-            return np.zeros(0)
-        flow, n = self.weight * self._misfit(ring), len(ring)
-        pull = np.bincount(self.tail, flow, n) - np.bincount(self.head, flow, n)
-        at_seams = np.zeros_like(residual)
-        for key, share in self.corners:
-            at_seams += self.system.gathered(key, share * pull[self.corners.pixel])
-        return self.system.solve(residual + at_seams)
-
-    def _misfit(self, ring: np.ndarray) -> np.ndarray:
-        return self.jump - (ring[self.tail] - ring[self.head])
+    work, edges = job.work, _edges(job, k)
+    tail, head, weight = edges["tail"], edges["head"], edges["weight"]
+    misfit = edges["jump"] - (work.at("x.0", tail) - work.at("x.0", head))
+    pairs = np.stack([work.at("part", tail), work.tiling.tile_of(head), work.at("part", head)]).astype(np.int64)
+    (mine, tile, other), inverse = np.unique(pairs, axis=1, return_inverse=True)
+    total = np.bincount(inverse.ravel(), weight, len(mine))
+    mean = np.bincount(inverse.ravel(), weight * misfit, len(mine)) / total
+    return work.write_table("joints", k, mine=mine, tile=tile, other=other, weight=total, misfit=mean)
 
 
-@dataclass(frozen=True, eq=False)
-class Corners:
-    """The four coarse functions at each pixel of the ring that has any, in 20 bytes a pixel.
+def align(work: Work) -> None:
+    """Shift the parts of tiles so that they fit at the seams; write the lookup ``offsets``."""
+    parts = np.append(0, np.cumsum(work.joined("start", "n_parts")))
+    mine = np.concatenate([part + base for part, base in zip(work.column("joints", "mine"), parts)])
+    other = work.joined("joints", "other") + parts[work.joined("joints", "tile")]
+    weight, misfit = work.joined("joints", "weight"), work.joined("joints", "misfit")
+    system = LaplacianSystem.from_edges(int(parts[-1]), mine, other, weight, misfit)
+    work.write_lookup("offsets", Lookup(parts, laplacians.get("auto").solve(system).x))
 
-    Attributes
-    ----------
-    pixel : (n,) int64
-        Which pixels of the ring.
-    first : (n,) int64
-        Key of the node above and to the left.
-    down, right : (n,) int16
-        Pixels from that node.
-    across, spacing : int
-        Nodes in a row of the coarse grid, and pixels between nodes.
+
+def pull(job: Job, k: int, number: int) -> Written:
+    """Write the table ``pull.<number>``: what edges from a tile to others add to the sums of a round.
+
+    These are the totals of `quotientgraph.scale.rounds`, and Pᵀ L s for the step s of the round. Number 0 is the start:
+    then it is Pᵀ of what the edges leave of the equations.
     """
+    work, edges = job.work, _edges(job, k)
+    tail, head, weight = edges["tail"], edges["head"], edges["weight"]
 
-    pixel: np.ndarray
-    first: np.ndarray
-    down: np.ndarray
-    right: np.ndarray
-    across: int
-    spacing: int
+    def difference(name: str) -> np.ndarray:
+        return work.at(name, tail).astype(np.float64) - work.at(name, head)
 
-    @classmethod
-    def from_ring(cls, job: Job, components: Components) -> Corners:
-        """For the ring of all tiles."""
-        shape, spacing, ring = job.tiling.shape, job.spacing, components.ring
-        rank = job.work.read("coarse.rank")[components.ring_label]
-        pixel = np.flatnonzero(rank >= 0)
-        position = np.empty_like(ring.position)
-        position[ring.order] = ring.position
-        row, column = np.divmod(position[pixel], shape[1])
-        across = nodes_across(shape, spacing)
-        first = rank[pixel] * n_nodes(shape, spacing) + row // spacing * across + column // spacing
-        down, right = ((x % spacing).astype(np.int16) for x in (row, column))
-        return cls(pixel, first, down, right, across, spacing)
+    totals = np.zeros(5)
+    if number == 0:
+        offsets = work.lookup("offsets")
+        between = work.at("part", tail, offsets) - work.at("part", head, offsets)
+        flow = weight * (edges["jump"] - difference("x.0") - between)
+    else:
+        ds = difference(f"s.{number}")
+        dp = difference(f"p.{number - 1}") if number > 1 else np.zeros_like(ds)
+        totals[:3] = [np.sum(weight * a * b) for a, b in ((ds, ds), (ds, dp), (dp, dp))]
+        flow = weight * ds
+    rank = work.read("coarse.rank")[work.at("labels", tail, work.lookup("components")).astype(np.int64)]
+    wide = rank >= 0
+    parts = [_restricted(job, rank[wide], end[wide], sign * flow[wide]) for end, sign in ((tail, 1), (head, -1))]
+    keys, inverse = np.unique(np.concatenate([key for key, _ in parts]), return_inverse=True)
+    values = np.bincount(inverse, np.concatenate([value for _, value in parts]), len(keys)).astype(np.float64)
+    return work.write_table(f"pull.{number}", k, totals=totals, residual_key=keys, residual=values)
 
-    def __iter__(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Keys and values of the functions, one corner after the other."""
-        p, q = self.down / self.spacing, self.right / self.spacing
-        yield self.first, (1 - p) * (1 - q)
-        yield self.first + 1, (1 - p) * q
-        yield self.first + self.across, p * (1 - q)
-        yield self.first + self.across + 1, p * q
+
+def _edges(job: Job, k: int) -> dict[str, np.ndarray]:
+    return job.work.table("start", k, "tail", "head", "weight", "jump")
+
+
+def _restricted(job: Job, rank: np.ndarray, position: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Keys and values of Pᵀ of values at flat positions, four for each; see `quotientgraph.scale.coarse`."""
+    shape, spacing = job.tiling.shape, job.spacing
+    row, column = np.divmod(position, shape[1])
+    across = nodes_across(shape, spacing)
+    first = rank * n_nodes(shape, spacing) + row // spacing * across + column // spacing
+    p, q = row % spacing / spacing, column % spacing / spacing
+    keys = [first, first + 1, first + across, first + across + 1]
+    shares = [(1 - p) * (1 - q), (1 - p) * q, p * (1 - q), p * q]
+    return np.concatenate(keys), np.concatenate([share * value for share in shares])

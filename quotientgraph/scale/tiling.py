@@ -117,6 +117,10 @@ class Tiling:
                 k = row * self.columns + column
                 yield k, self.core(k).common(box)
 
+    def seen_by(self, k: int) -> set[int]:
+        """The tiles whose windows in rounds of filling have pixels of tile `k`, which are also those that its window has."""
+        return {j for j, _ in self.parts(self.window(k, self.overlap))}
+
     def tile_of(self, position: np.ndarray) -> np.ndarray:
         """The tile of each flat position (int64) in the map."""
         row, column = np.divmod(position, self.shape[1])

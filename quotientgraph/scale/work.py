@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -53,6 +54,11 @@ class Work:
             np.save(file, array)
         return self._written(path)
 
+    def write_numbers(self, name: str, k: int, image: np.ndarray) -> Written:
+        """Write an image of numbers from −1 on as .npy, with two bytes a pixel if they fit."""
+        small = image.max(initial=-1) <= np.iinfo(np.int16).max
+        return self.write(name, k, image.astype(np.int16 if small else np.int32))
+
     def write_table(self, name: str, k: int | None, **columns: Any) -> Written:
         """Write named arrays as .npz."""
         path = self.path(name, k, ".npz")
@@ -65,10 +71,18 @@ class Work:
         """An array, mapped into memory rather than read."""
         return np.load(self.path(name, k), mmap_mode="r")
 
-    def table(self, name: str, k: int | None = None) -> dict[str, np.ndarray]:
-        """The columns that `write_table` was given."""
+    def table(self, name: str, k: int | None = None, *columns: str) -> dict[str, np.ndarray]:
+        """The columns that `write_table` was given, or some of them."""
         with np.load(self.path(name, k, ".npz")) as found:
-            return {key: found[key] for key in found.files}
+            return {key: found[key] for key in columns or found.files}
+
+    def column(self, name: str, column: str) -> list[np.ndarray]:
+        """One column of the tables of all tiles, in their order."""
+        return [self.table(name, k, column)[column] for k in range(self.tiling.n_tiles)]
+
+    def joined(self, name: str, column: str) -> np.ndarray:
+        """The same as one array."""
+        return np.concatenate([np.atleast_1d(values) for values in self.column(name, column)])
 
     def tables(self, name: str) -> list[dict[str, np.ndarray]]:
         """The tables of all tiles, in their order."""
@@ -96,14 +110,29 @@ class Work:
                 table = np.append(through.of(k), np.array([-1], dtype=through.values.dtype))
                 values = table[values]
             if out is None:
-                out = np.empty(box.shape, dtype=values.dtype)
+                out = np.empty(box.shape, dtype=np.int32 if values.dtype == np.int16 else values.dtype)
             out[part.within(box)] = values
         assert out is not None
         return out
 
-    def drop(self, name: str) -> None:
-        """Remove an array of all tiles."""
-        for k in range(self.tiling.n_tiles):
+    def at(self, name: str, position: np.ndarray, through: Lookup | None = None) -> np.ndarray:
+        """(n,) values of an image at flat positions in the whole map; `through` is as in `window`."""
+        owner = self.tiling.tile_of(position)
+        row, column = np.divmod(position, self.tiling.shape[1])
+        out: np.ndarray | None = None
+        for k in np.unique(owner):
+            chosen, core = owner == k, self.tiling.core(k)
+            values = self.read(name, k)[row[chosen] - core.top, column[chosen] - core.left]
+            if through is not None:
+                values = through.of(k)[values]
+            if out is None:
+                out = np.empty(len(position), dtype=np.int32 if values.dtype == np.int16 else values.dtype)
+            out[chosen] = values
+        return np.zeros(0) if out is None else out
+
+    def drop(self, name: str, tiles: Iterable[int]) -> None:
+        """Remove an array of some tiles."""
+        for k in tiles:
             self.path(name, k).unlink(missing_ok=True)
 
     def intact(self, files: Written) -> bool:
