@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from laplacians.core.arrays import sums
 from laplacians.core.edges import root_of
 from laplacians.core.jit import kernel
 
@@ -38,7 +39,7 @@ def absorbed(graph: _Q) -> _Q:
     normals = pixels.map.normals
     cosine = np.einsum("ij,ij->i", normals[pixels.tail[cut]], normals[pixels.head[cut]])
     angle = np.degrees(np.arccos(np.clip(cosine, -1, 1)))
-    size = np.bincount(graph.labels)
+    size = graph.sizes.copy()
     one, other = size[graph.tail], size[graph.head]
     smaller, larger, least = np.minimum(one, other), np.maximum(one, other), 0.0 if graph.angle is None else graph.angle
     # Components only grow, so that an edge too wide for the smaller of the two now will be too wide later.
@@ -55,9 +56,9 @@ def absorbed(graph: _Q) -> _Q:
 def _from_middle(graph: Quotient, which: np.ndarray) -> np.ndarray:
     """(n,) squared distance of the middles of cut edges from that of the image."""
     pixels, (height, width) = graph.pixels, graph.pixels.map.shape
-    row, column = np.divmod(pixels.map.position, width)
-    tail, head = pixels.tail[graph.cut[which]], pixels.head[graph.cut[which]]
-    return (row[tail] + row[head] - height + 1.0) ** 2 + (column[tail] + column[head] - width + 1.0) ** 2
+    edge, at = graph.cut[which], pixels.map.position
+    (row, column), (row_head, column_head) = (np.divmod(at[end[edge]], width) for end in (pixels.tail, pixels.head))
+    return (row + row_head - height + 1.0) ** 2 + (column + column_head - width + 1.0) ** 2
 
 
 def flat_components(graph: Quotient, least: float, scatter: float) -> np.ndarray:
@@ -68,11 +69,11 @@ def flat_components(graph: Quotient, least: float, scatter: float) -> np.ndarray
     Noise scatters the normals of a face, but that shows between neighbours too, and is no reason to doubt it. The smooth
     errors of a network do not show there. They bend faces, and their borders then ask for offsets that drift.
     """
-    normals, size = graph.pixels.map.normals, np.bincount(graph.labels)
+    normals, size = graph.pixels.map.normals, graph.sizes
     large = size >= least
     if not large.any():
         return large
-    total = np.stack([np.bincount(graph.labels, normals[:, axis]) for axis in range(3)])
+    total = np.stack([sums(graph.labels, normals[:, axis], len(size)) for axis in range(3)])
     scattered = 1 - np.linalg.norm(total, axis=0) / size
     step = max(1, graph.pixels.n_edges // _SAMPLE)
     tail, head = graph.pixels.tail[::step], graph.pixels.head[::step]
@@ -86,7 +87,7 @@ def flat_components(graph: Quotient, least: float, scatter: float) -> np.ndarray
 
 def has_faces(graph: Quotient) -> bool:
     """Whether a notable part of the pixels lies in large flat faces, as in a room; it is next to none on a statue."""
-    size = np.bincount(graph.labels)
+    size = graph.sizes
     least, notable = max(_FEWEST, _LARGE * len(graph.labels)), _NOTABLE * len(graph.labels)
     return bool(size[size >= least].sum() >= notable and size[flat_components(graph, least, _SCATTER)].sum() >= notable)
 

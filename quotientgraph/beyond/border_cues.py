@@ -109,7 +109,7 @@ def front_cues(graph: Quotient, facts: PieceFacts) -> dict[str, np.ndarray]:
 
 def _sizes(graph: Quotient, facts: PieceFacts) -> tuple[np.ndarray, np.ndarray]:
     """Pixels of the components on the left and on the right; 1 outside."""
-    size = np.append(np.bincount(graph.labels), 1).astype(np.float64)
+    size = np.append(graph.sizes, 1).astype(np.float64)
     return size[facts.left], size[facts.right]
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from laplacians.core.arrays import blocks
 from laplacians.core.jit import kernel
 
 from .joining import Judgement, Witnesses, weight_of_sides
@@ -55,15 +56,35 @@ def certainty(judged: Judgement, held: np.ndarray) -> np.ndarray:
     """
     if judged.graph.n_components == 1:
         return np.ones(len(held))
-    odds = sum(getattr(_RIGHT, name) * cue for name, cue in certainty_cues(judged, held).items())
-    return 1 / (1 + np.exp(-np.asarray(odds)))
+    labels, (standing, contradicted, size, out) = judged.graph.labels, _component_cues(judged)
+    for part in blocks(len(out)):
+        label = labels[part]
+        odds = _RIGHT.held * held[part] + _RIGHT.standing * standing[label] + _RIGHT.contradicted * contradicted[label]
+        odds += _RIGHT.contradicted_near * np.log1p(out[part])
+        odds += _RIGHT.size * size[label]
+        odds += _RIGHT.always
+        out[part] = 1 / (1 + np.exp(-odds))
+    return out
 
 
 def certainty_cues(judged: Judgement, held: np.ndarray) -> dict[str, np.ndarray]:
     """(n_pixels,) cues, by the names of the fields of `_Right`; parameters as in `certainty`."""
+    labels, (standing, contradicted, size, near) = judged.graph.labels, _component_cues(judged)
+    return {
+        "held": held,
+        "standing": standing[labels],
+        "contradicted": contradicted[labels],
+        "contradicted_near": np.log1p(near),
+        "size": size[labels],
+        "always": np.ones(len(labels)),
+    }
+
+
+def _component_cues(judged: Judgement) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(n_components,) cues `standing`, `contradicted` and `size`, and (n_pixels,) the contradictions near each pixel."""
     graph, facts = judged.graph, judged.facts
     w = Witnesses.from_judgement(judged)
-    n, size, pixels = graph.n_components, np.bincount(graph.labels), graph.pixels
+    n, size, pixels = graph.n_components, graph.sizes, graph.pixels
     contact = weight_of_sides(facts.n[w.piece]) * np.maximum(w.touch - np.maximum(w.left_front, w.right_front), 0)
     torn = np.abs(w.offset) > np.maximum(w.tolerance, _CHOSEN.torn / float(np.median(pixels.map.focal)))
     valley = (facts.lean_left + facts.lean_right)[w.piece] > RIDGE
@@ -82,14 +103,8 @@ def certainty_cues(judged: Judgement, held: np.ndarray) -> dict[str, np.ndarray]
         pixels.map.position, pixels.map.shape[1], graph.labels, start, facts.row[w.piece[piece]],
         facts.column[w.piece[piece]], against[piece], _CHOSEN.reach, near,
     )  # fmt: skip
-    return {
-        "held": held,
-        "standing": np.log1p(of_component(np.where(~torn & valley, contact, 0.0)))[graph.labels],
-        "contradicted": np.log1p(of_component(against) / np.sqrt(size))[graph.labels],
-        "contradicted_near": np.log1p(near),
-        "size": np.log(size / size.sum())[graph.labels],
-        "always": np.ones(pixels.n_pixels),
-    }
+    standing = np.log1p(of_component(np.where(~torn & valley, contact, 0.0)))
+    return standing, np.log1p(of_component(against) / np.sqrt(size)), np.log(size / size.sum()), near
 
 
 @kernel

@@ -53,7 +53,7 @@ def confidence(
         return np.ones(graph.n_components)
     borders = borders or Borders.from_graph(graph)
     held = np.add.reduceat(support(gaps(graph, potential, borders.number)), borders.start[:-1])
-    pattern, n_edges, size = borders.pattern, np.diff(borders.start), np.bincount(graph.labels)
+    pattern, n_edges, size = borders.pattern, np.diff(borders.start), graph.sizes
     ends = graph.labels[np.array(settled, dtype=np.int64).reshape(-1, 2)]
     ends = ends[ends[:, 0] != ends[:, 1]]
     if len(ends):

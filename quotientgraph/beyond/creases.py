@@ -88,7 +88,7 @@ def with_creases(graph: Quotient, cut: CutEdges) -> CutEdges:
     -------
     CutEdges
     """
-    number, size = to_host(cut.number), np.bincount(graph.labels)
+    number, size = to_host(cut.number), graph.sizes
     room, angle = residual_range(graph, cut), edge_angles(graph, number)
     smaller = np.minimum(size[cut.pattern.tail], size[cut.pattern.head])[cut.pair]
     return placed_creases(cut, room, angle, smaller, graph.pixels.focal_at(number))
@@ -132,7 +132,7 @@ def placed_creases(
 
 def _between_large(graph: Quotient, cut: CutEdges) -> np.ndarray:
     """(n_cut,) bool: whether both components of each cut edge are large enough to have a plane."""
-    large = np.bincount(graph.labels) >= _CHOSEN.least
+    large = graph.sizes >= _CHOSEN.least
     return np.repeat(large[cut.pattern.tail] & large[cut.pattern.head], np.diff(cut.start))
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from laplacians.core.arrays import sums
+
 from ..graph.quotient import Quotient
 from ..graph.selection import connected_components
 from ..method.outcome import Outcome
@@ -70,8 +72,8 @@ def doubt(graph: Quotient, potential: np.ndarray, sure: np.ndarray, low: float) 
     -------
     str or None
     """
-    size = np.bincount(graph.labels)
-    guessed = np.bincount(graph.labels, sure < low) > 0.5 * size
+    size = graph.sizes
+    guessed = sums(graph.labels, sure < low, len(size)) > 0.5 * size
     share = float(size[guessed].sum() / size.sum())
     if share < CHOSEN.notable:
         return None

@@ -13,20 +13,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from laplacians.core.arrays import blocks
 from laplacians.core.jit import kernel
 
 from ..geometry.normals import NormalMap
-from ..graph.pixels import PixelGraph
 from ..graph.quotient import Quotient
-from ..graph.selection import connected_components
 from .absorbing import flat_components
 from .border_facts import PieceFacts
 from .border_pieces import BorderPieces
+from .face_fragments import divided_components, settle_fragments
 from .face_outlines import signed_area, whole_outline
 from .ridges import LEAST_SIDES, RidgeChain, ridge_chains
 
 _FEWEST, _SHARE = 30, 1 / 4000  # pixels of a face: at least so many, and this share of the picture
-_FRAGMENT = 20  # pixels: smaller parts go to what surrounds them
 _SCATTER = 1e-3  # of the normals of a flat component: crumbs that it absorbed count too
 _MOST = 0.85  # share of a component beyond which a face is the component itself
 _APART = 3.0  # tolerances between two offsets that contradict each other
@@ -56,15 +55,12 @@ class HiddenFaces:
     def divide(self, graph: Quotient) -> Quotient:
         """The graph, and the one that it was contracted from, with hidden faces as components of their own."""
         finest = graph if graph.below is None else graph.below
-        pixels = graph.pixels
-        same = self.face[pixels.tail] == self.face[pixels.head]
-        joined = np.flatnonzero(same & (finest.labels[pixels.tail] == finest.labels[pixels.head]))
-        out = finest.divided(connected_components(pixels.n_pixels, pixels.tail[joined], pixels.head[joined]))
+        out = finest.divided(divided_components(finest, self.face))
         if finest is graph:
             return out
-        cut = out.cut
-        whole = same[cut] & (graph.labels[pixels.tail[cut]] == graph.labels[pixels.head[cut]])
-        return out.contract(cut[whole])
+        tail, head = graph.pixels.tail[out.cut], graph.pixels.head[out.cut]
+        whole = (self.face[tail] == self.face[head]) & (graph.labels[tail] == graph.labels[head])
+        return out.contract(out.cut[whole])
 
     def tell(self, borders: BorderPieces, contact: np.ndarray, front: np.ndarray) -> None:
         """Write what is known of the edges of hidden faces into log-odds of contact and of the left in front."""
@@ -101,18 +97,14 @@ def hidden_faces(
         None if there are none.
     """
     pixels = graph.pixels
-    size = np.bincount(graph.labels)
     least = max(_FEWEST, round(_SHARE * pixels.n_pixels))
-    members = np.argsort(graph.labels, kind="stable")
-    start = np.append(0, np.cumsum(size))
     found: list[tuple[np.ndarray, bool]] = []
     plane: _Plane | None = None
     for chain in ridge_chains(borders, facts, contact, flat_components(graph, 3 * least, _SCATTER)):
         if not _contradicted(chain, facts, contact, front, tolerance):
             continue
-        own = members[start[chain.component] : start[chain.component + 1]]
         if plane is None or plane.component != chain.component:
-            plane = _Plane(chain.component, pixels.map, own)
+            plane = _Plane(chain.component, pixels.map, np.flatnonzero(graph.labels == chain.component))
         face = plane.face_of(chain, borders, facts, least)
         if face is not None:
             found.append(face)
@@ -125,7 +117,7 @@ def hidden_faces(
         if len(free) >= least:
             number[free] = len(rank)
             rank.append(1 if ahead else -1)
-    _settle_fragments(pixels, graph.labels, number)
+    settle_fragments(graph, number)
     return HiddenFaces(graph.labels, number, np.array(rank, dtype=np.int8)) if number.any() else None
 
 
@@ -160,9 +152,13 @@ class _Plane:
         self.axes = np.stack([along, np.cross(self.normal, along)], axis=1) / np.linalg.norm(along)
         self.central = normal_map.camera.central
         self.rays = normal_map.camera.coordinates(normal_map.shape) if self.central else None
-        at = normal_map.position[own]
-        row, column = at // self.shape[1], at % self.shape[1]
-        self.points = np.ascontiguousarray(self.locate(row.astype(np.float64), column.astype(np.float64)))
+        self.points = np.empty((len(own), 2))
+        for part in blocks(len(own)):
+            row, column = np.divmod(normal_map.position[own[part]], self.shape[1])
+            if self.rays is None:
+                self.points[part] = self.locate(row.astype(np.float64), column.astype(np.float64))
+            else:
+                self.points[part] = self.along(np.stack([axis[row, column] for axis in self.rays], axis=1))
 
     def locate(self, row: np.ndarray, column: np.ndarray) -> np.ndarray:
         """(n, 2) coordinates in the plane of places in the picture."""
@@ -183,6 +179,10 @@ class _Plane:
             ],
             axis=1,
         )
+        return self.along(ray)
+
+    def along(self, ray: np.ndarray) -> np.ndarray:
+        """(n, 2) coordinates in the plane of where rays (n, 3) meet it."""
         against = ray @ self.normal
         against = np.where(np.abs(against) > 1e-6, against, -1e-6)
         return (ray / against[:, None]) @ self.axes
@@ -223,26 +223,6 @@ class _Plane:
             return None
         chosen[place] = ahead
         return self.own[chosen], ahead
-
-
-def _settle_fragments(pixels: PixelGraph, component: np.ndarray, number: np.ndarray) -> None:
-    """Give small parts of faces, and small parts that faces leave over, to what they border on; in place."""
-    tail, head = pixels.tail, pixels.head
-    same = np.flatnonzero(component[tail] == component[head])
-    tail, head = tail[same], head[same]
-    for _ in range(2):
-        equal = number[tail] == number[head]
-        part = connected_components(pixels.n_pixels, tail[equal], head[equal])
-        size = np.bincount(part)
-        one = part[np.concatenate([tail[~equal], head[~equal]])]
-        other = part[np.concatenate([head[~equal], tail[~equal]])]
-        loose = (size[one] < _FRAGMENT) & (size[other] >= _FRAGMENT)
-        pair, count = np.unique(np.stack([one[loose], other[loose]]), axis=1, return_counts=True)
-        best = np.lexsort((size[pair[1]], count))  # what it borders on most comes last and stays
-        target, of = np.full(len(size), -1, dtype=np.int32), np.empty(len(size), dtype=np.int32)
-        of[part] = number
-        target[pair[0, best]] = of[pair[1, best]]
-        number[:] = np.where(target[part] >= 0, target[part], number)
 
 
 @kernel

@@ -83,7 +83,7 @@ class Witnesses:
     def from_judgement(cls, judged: Judgement) -> Witnesses:
         """What the borders of a graph say after they were judged."""
         facts, contact, front, tolerance = judged.facts, judged.contact, judged.front, judged.tolerance
-        size = np.append(np.bincount(judged.graph.labels), 0)
+        size = np.append(judged.graph.sizes, 0)
         hidden, several = _hidden_ridges(facts, contact, tolerance, size)
         weight = np.where(hidden, _CHOSEN.hidden, 1.0) * _weights(facts, tolerance, size)
         contact, front = (np.clip(odds, -_CHOSEN.most_odds, _CHOSEN.most_odds) for odds in (contact, front))
@@ -139,8 +139,8 @@ class Judgement:
 
     def at(self, potential: np.ndarray) -> Judgement:
         """The same when components have moved as wholes to another potential (n_pixels,): only offsets change."""
-        first = np.unique(self.graph.labels, return_index=True)[1]
-        step = np.append((potential - self.potential)[first], 0.0)
+        first = self.graph.first_pixels
+        step = np.append(potential[first] - self.potential[first], 0.0)
         offset = self.facts.offset - (step[self.facts.left] - step[self.facts.right])
         return replace(self, potential=potential, facts=replace(self.facts, offset=offset))
 
@@ -210,7 +210,7 @@ def joined(graph: Quotient, potential: np.ndarray) -> Joined:
     if not len(witnesses.left) or witnesses.divided > _CHOSEN.most_divided:
         return Joined(graph, potential, as_it_is, placed=False)
     graph = judged.graph
-    shift = join(graph.n_components, witnesses, np.bincount(graph.labels))
+    shift = join(graph.n_components, witnesses, graph.sizes)
     return Joined(graph, potential + shift[graph.labels], judged, placed=True)
 
 

@@ -12,9 +12,9 @@ _ALONE = {"upper": "at the top", "lower": "at the bottom", "left": "on the left"
 
 def part_of(normal_map: NormalMap, inside: np.ndarray) -> str:
     """A part of the valid pixels, (n_pixels,) bool, such as "the part at the upper left, 6 % of the pixels,"."""
-    v, u = np.divmod(normal_map.position[inside], normal_map.shape[1])
-    height, width = normal_map.shape
-    row, column = _ROWS[_third(v, height)], _COLUMNS[_third(u, width)]
+    shown = np.zeros(normal_map.shape, dtype=np.bool_)
+    shown.reshape(-1)[normal_map.position[inside]] = True
+    row, column = _ROWS[_third(np.count_nonzero(shown, axis=1))], _COLUMNS[_third(np.count_nonzero(shown, axis=0))]
     where = f"at the {row} {column}" if row and column else _ALONE[row or column] if row or column else "in the middle"
     return f"the part {where}, {percentage(float(inside.mean()))} of the pixels,"
 
@@ -42,6 +42,8 @@ def percentage(share: float) -> str:
     return f"{100 * share:.{0 if share >= 0.0095 else 1}f} %"
 
 
-def _third(places: np.ndarray, size: int) -> int:
-    """In which third of a side of the image most of a part lies."""
-    return int(np.clip(3 * (float(np.median(places)) + 0.5) / size, 0, 2.999))
+def _third(count: np.ndarray) -> int:
+    """In which third of a side of the image the median of a part lies, of which `count` tells the pixels in each line."""
+    up_to = np.cumsum(count)
+    low, high = np.searchsorted(up_to, [(up_to[-1] - 1) // 2, up_to[-1] // 2], side="right")
+    return int(np.clip(3 * (0.5 * (low + high) + 0.5) / len(count), 0, 2.999))

@@ -103,7 +103,7 @@ class Standing:
         graph = judged.graph
         ends = graph.labels[np.array(outcome.settled, dtype=np.int64).reshape(-1, 2)]
         known = Pins.at_present(ends[:, 0], ends[:, 1])
-        size = np.bincount(graph.labels)
+        size = graph.sizes
         if by_prior:
             sure = np.bincount(graph.labels, outcome.certainty) >= _CHOSEN.sure * size
             one = np.flatnonzero(sure)

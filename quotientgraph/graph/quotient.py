@@ -13,9 +13,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from laplacians.core.arrays import blocks, counts
+
 from ..geometry.jumps import Continuity, PlanarJumps, planar
 from .pixels import PixelGraph
-from .selection import connected_components, cut_edges
+from .selection import connected_components, cut_edges, equal_parts
 
 # Above this many edges of G0 their jumps are computed when they are needed instead of being kept. Results are the same.
 LEAN_EDGES = 2**24
@@ -88,10 +90,8 @@ class Quotient:
                 f"labels: expected one whole number per valid pixel, {pixels.n_pixels}, "
                 f"got {given.dtype} {given.shape}; take a label image's values at pixels.map.position"
             )
-        same = given[pixels.tail] == given[pixels.head]
-        return cls.from_components(
-            pixels, jump, connected_components(pixels.n_pixels, pixels.tail[same], pixels.head[same])
-        )
+        number = np.unique(given, return_inverse=True)[1] if given.dtype != np.int32 else given
+        return cls.from_components(pixels, jump, equal_parts(pixels, number.astype(np.int32, copy=False)))
 
     def divided(self, labels: np.ndarray) -> Self:
         """The same graph with other components, connected and numbered by their first pixel; level and angle stay."""
@@ -112,6 +112,21 @@ class Quotient:
     @cached_property
     def n_components(self) -> int:
         return int(self.labels.max()) + 1
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        """(n_components,) int64 number of pixels of each component."""
+        return counts(self.labels, self.n_components)
+
+    @cached_property
+    def first_pixels(self) -> np.ndarray:
+        """(n_components,) int64 first pixel of each component; they increase."""
+        found, largest = [], -1
+        for part in blocks(len(self.labels)):
+            so_far = np.maximum.accumulate(np.append(np.int32(largest), self.labels[part]))
+            found.append(np.flatnonzero(np.diff(so_far)) + part.start)
+            largest = so_far[-1]
+        return np.concatenate(found)
 
     @property
     def tail(self) -> np.ndarray:

@@ -59,6 +59,14 @@ def cut_edges(graph: PixelGraph, labels: np.ndarray) -> np.ndarray:
     return np.concatenate([out[i : i + n] for i, n in zip(first.tolist(), count.tolist())])
 
 
+def equal_parts(graph: PixelGraph, value: np.ndarray) -> np.ndarray:
+    """(n_pixels,) int32 connected parts of equal values (n_pixels,) int32, numbered by their first pixel."""
+    labels = np.arange(graph.n_pixels, dtype=np.int32)
+    _unite_equal(labels, value, graph.tail, graph.head)
+    number_trees(labels)
+    return labels
+
+
 def connected_components(n: int, tail: np.ndarray, head: np.ndarray, engine: str = "auto") -> np.ndarray:
     """Find the connected components of a graph.
 
@@ -124,6 +132,17 @@ def _unite_similar(parent, normals, tail, head, cosine):
             dot = normals[a, 0] * normals[b, 0] + normals[a, 1] * normals[b, 1] + normals[a, 2] * normals[b, 2]
             if dot > cosine:
                 parent[max(i, j)] = min(i, j)
+
+
+@kernel
+def _unite_equal(parent, value, tail, head):
+    """Join the trees of both ends of every edge whose pixels have the same value; as `_unite_similar` otherwise."""
+    for e in range(len(tail)):
+        a, b = tail[e], head[e]
+        i, j = parent[a], parent[b]
+        if i != j and value[a] == value[b]:
+            i, j = root_of(parent, i), root_of(parent, j)
+            parent[max(i, j)] = min(i, j)
 
 
 @kernel(parallel_from=_MANY)

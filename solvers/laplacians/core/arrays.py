@@ -5,10 +5,15 @@ Code that takes its array functions from `array_namespace` runs on the host and 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
 import numpy as np
+
+# Entries of a vector of many millions that are worked on at a time, so that what is made on the way stays in the caches. A
+# system takes longer to hand out new memory than it takes to fill it.
+BLOCK = 2**16
 
 INSTALL = 'pip install "quotientgraph[cuda12]"'
 
@@ -82,8 +87,29 @@ def sums(index: Any, values: Any, n: int) -> Any:
     >>> sums(np.array([0, 2, 2]), np.array([1.0, 2.0, 3.0]), 4).tolist()
     [1.0, 0.0, 5.0, 0.0]
     """
-    # If there are no values at all, both numpy and cupy return integers.
-    return array_namespace(index).bincount(index, values, n).astype(np.float64, copy=False)
+    xp = array_namespace(index)
+    if xp is not np or len(index) <= 4 * max(BLOCK, n):
+        # If there are no values at all, both numpy and cupy return integers.
+        return xp.bincount(index, values, n).astype(np.float64, copy=False)
+    # The sums so far are the first values of the next block, so that everything is added up in the same order.
+    total: np.ndarray = np.zeros(n)
+    own = np.arange(n)
+    for part in blocks(len(index), max(BLOCK, n)):
+        total = np.bincount(np.append(own, index[part]), np.append(total, values[part]), n)
+    return total
+
+
+def counts(index: np.ndarray, n: int) -> np.ndarray:
+    """How often each number occurs in `index`, which lies in [0, n); returns (n,) integers."""
+    total = np.zeros(n, dtype=np.int64)
+    for part in blocks(len(index), max(BLOCK, n)):
+        total += np.bincount(index[part], minlength=n)
+    return total
+
+
+def blocks(n: int, size: int = BLOCK) -> Iterator[slice]:
+    """The parts of a vector of n entries, one after another."""
+    return (slice(begin, begin + size) for begin in range(0, n, size))
 
 
 def centred(x: Any, labels: Any) -> Any:
@@ -105,9 +131,15 @@ def centred(x: Any, labels: Any) -> Any:
     [-1.0, 1.0, 0.0]
     """
     xp = array_namespace(x)
-    size = xp.bincount(labels)
-    mean = (sums(labels, x, len(size)) / size)[labels]
-    return np.subtract(x, mean, out=mean) if xp is np else x - mean
+    n = int(labels.max(initial=-1)) + 1 if xp is np else None
+    size = xp.bincount(labels) if n is None else counts(labels, n)
+    mean = sums(labels, x, len(size)) / size
+    if xp is not np:
+        return x - mean[labels]
+    out = np.empty_like(x)
+    for part in blocks(len(x)):
+        np.subtract(x[part], mean[labels[part]], out=out[part])
+    return out
 
 
 def norm(values: Any) -> float:
