@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,10 +11,11 @@ from scipy import ndimage
 
 from quotientgraph import Orthographic, QuotientGraph, scenes
 from quotientgraph.beyond.absorbing import absorbed, has_faces
+from quotientgraph.beyond.border_context import context_cues, fitted_network, placing_odds
 from quotientgraph.beyond.border_cues import log_odds
 from quotientgraph.beyond.border_facts import PieceFacts
 from quotientgraph.beyond.border_pieces import BorderPieces
-from quotientgraph.beyond.joining import Witnesses, join, joined
+from quotientgraph.beyond.joining import Judgement, Witnesses, join, joined
 from quotientgraph.beyond.offsets import best_offsets
 from quotientgraph.metrics import relative_error
 
@@ -131,6 +133,44 @@ class TestCues:
         assert np.allclose(front, -front_back)
 
 
+class TestContext:
+    def judged(self, room):
+        graph = absorbed(graph_of(room))
+        return Judgement.of(graph, graph.filled())
+
+    def test_the_network_knows_every_cue(self, room):
+        judged = self.judged(room)
+        names, cues, turned = context_cues(judged.graph, judged.facts, judged.contact, judged.front, judged.tolerance)
+        network = fitted_network()
+        assert cues.shape == turned.shape == (judged.borders.n_pieces, len(names))
+        assert len(names) == len(set(names)) == len(network.mean) == len(network.inner) - 1
+
+    def test_exchanging_the_sides_exchanges_the_cues(self, room):
+        judged = self.judged(room)
+        names = {"left": "right", "lean_left": "lean_right", "facing_left": "facing_right"}
+        swapped = {a: getattr(judged.facts, b) for one in names.items() for a, b in (one, one[::-1])}
+        other = replace(judged.facts, **swapped, offset=-judged.facts.offset)
+        _, cues, turned = context_cues(judged.graph, judged.facts, judged.contact, judged.front, judged.tolerance)
+        _, back, forth = context_cues(judged.graph, other, judged.contact, -judged.front, judged.tolerance)
+        assert np.allclose(cues, forth)
+        assert np.allclose(turned, back)
+
+    def test_other_pieces_of_a_pair_are_summed_up(self, room):
+        judged = self.judged(room)
+        facts = judged.facts
+        names, cues, _ = context_cues(judged.graph, facts, judged.contact, judged.front, judged.tolerance)
+        offset = np.where(facts.left < facts.right, facts.offset, -facts.offset)
+        for p in range(0, len(facts.n), 17):
+            mine = (facts.pair == facts.pair[p]) & (np.abs(offset - offset[p]) <= 3 * judged.tolerance[p])
+            assert cues[p, names.index("same_sides")] == pytest.approx(np.log1p(facts.n[mine].sum() - facts.n[p]))
+
+    def test_a_ridge_and_no_other_evidence_is_believed(self):
+        graph = TestCues().roof(30)
+        judged = Judgement.of(graph, graph.filled())
+        odds, _ = placing_odds(graph, judged.facts, judged.contact, judged.front, judged.tolerance)
+        assert odds[0] > 1
+
+
 class TestOffsets:
     @pytest.mark.parametrize("seed", range(8))
     def test_the_best_offset_is_the_most_likely_one(self, seed):
@@ -166,7 +206,6 @@ class TestOffsets:
             touch=np.full(3, sure),
             left_front=np.full(3, side),
             right_front=np.full(3, side),
-            divided=0.0,
         )
         shift = join(3, witnesses, np.array([1000, 1000, 10]))
         assert shift[0] - shift[1] == pytest.approx(1.0)
@@ -174,7 +213,7 @@ class TestOffsets:
 
     def test_offsets_that_are_no_numbers_end_the_joining(self):
         ends, ones = np.array([0]), np.ones(1)
-        witnesses = Witnesses(ends, ends + 1, ones * np.nan, ones, ones, -ones, -ones, -ones, divided=0.0)
+        witnesses = Witnesses(ends, ends + 1, ones * np.nan, ones, ones, -ones, -ones, -ones)
         assert len(join(2, witnesses, np.array([5, 5]))) == 2
 
 

@@ -1,14 +1,12 @@
 """Joining: components are placed against each other in the order of how certain their borders are.
 
 Every piece of a border states an offset at which its two components touch, the probability that they do, and which side is
-in front if they do not (`border_cues`). Between two groups of components, every offset therefore has a likelihood. The pair
-whose best offset leads by most over every other is joined there, and becomes one group; and so on, until all are one. Large
-faces with long borders come first, things that stand on them next, crumbs last. From there the reweighted descent of the
-published method goes on.
+in front if they do not (`border_cues`, `border_context`). Between two groups of components, every offset therefore has a
+likelihood. The pair whose best offset leads by most over every other is joined there, and becomes one group; and so on,
+until all are one. Large faces with long borders come first, things that stand on them next, crumbs last. From there the
+reweighted descent of the published method goes on.
 
-Pieces of one pair that agree on an offset lie on one line, so they are one witness, not many. A component can hold several
-parallel faces, as a floor and the top of a box on it. Its ridges count for little, and where such components make up nearly
-all of the picture, nothing is joined.
+Pieces of one pair that agree on an offset lie on one line, so they are one witness, not many.
 """
 
 from __future__ import annotations
@@ -19,13 +17,13 @@ import numpy as np
 
 from ..graph.quotient import Quotient
 from ..method.optimize import Joined
-from .border_cues import log_odds
+from .border_context import placing_odds
+from .border_cues import log_odds, weight_of_sides
 from .border_facts import PieceFacts
 from .border_junctions import log_probabilities, propagated
 from .border_pieces import BorderPieces
 from .hidden_faces import HiddenFaces, hidden_faces
 from .offsets import best_offsets, number_runs, pair_up
-from .ridges import RIDGE, relied_on
 
 
 @dataclass(frozen=True)
@@ -33,14 +31,8 @@ class _Constants:
     """Chosen on the random scenes of the split "tune"."""
 
     most_odds: float = 4.0  # log-odds beyond which a piece is not believed more
-    unit: float = 10.0  # sides of a piece that count once; n sides count (n/10)^0.7 times
-    power: float = 0.7
-    most_weight: float = 6.0
     slack: float = 1.5  # how many tolerances an offset may miss a piece that touches
     margin: float = 1e-3  # of the potential: offsets that are this close to the best are no rivals of it
-    least_shown: float = 8.0  # sides of such pieces
-    hidden: float = 0.1  # how much a ridge of such a component counts
-    most_divided: float = 0.6  # share of the pixels in such components from which on nothing is joined
     share: float = 0.5  # of the largest lead: pairs above it are joined in the same round
 
 
@@ -62,8 +54,6 @@ class Witnesses:
     weight : float64
     touch, left_front, right_front : float64
         Log-probabilities of the three states.
-    divided : float
-        Share of the pixels in components that hold several parallel faces.
     piece : int64
         Numbers of the pieces in `BorderPieces`.
     """
@@ -76,22 +66,23 @@ class Witnesses:
     touch: np.ndarray
     left_front: np.ndarray
     right_front: np.ndarray
-    divided: float
     piece: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @classmethod
     def from_judgement(cls, judged: Judgement) -> Witnesses:
         """What the borders of a graph say after they were judged."""
-        facts, contact, front, tolerance = judged.facts, judged.contact, judged.front, judged.tolerance
+        facts, tolerance = judged.facts, judged.tolerance
         size = np.append(judged.graph.sizes, 0)
-        hidden, several = _hidden_ridges(facts, contact, tolerance, size)
-        weight = np.where(hidden, _CHOSEN.hidden, 1.0) * _weights(facts, tolerance, size)
-        contact, front = (np.clip(odds, -_CHOSEN.most_odds, _CHOSEN.most_odds) for odds in (contact, front))
+        weight = _weights(facts, tolerance, size)
+        placing = placing_odds(judged.graph, facts, judged.contact, judged.front, tolerance)
+        contact, front = (
+            np.clip(np.where(judged.unseen, known, found), -_CHOSEN.most_odds, _CHOSEN.most_odds)
+            for known, found in zip((judged.contact, judged.front), placing, strict=True)
+        )
         kept = facts.valid
         left, right = facts.left[kept].astype(np.int64), facts.right[kept].astype(np.int64)
         slack, states = _CHOSEN.slack * tolerance[kept], log_probabilities(contact, front)[kept].T
-        divided = float(size[several].sum() / size.sum())
-        known = left, right, facts.offset[kept], slack, weight[kept], states[0], states[1], states[2], divided
+        known = left, right, facts.offset[kept], slack, weight[kept], states[0], states[1], states[2]
         return cls(*known, piece=np.flatnonzero(kept))
 
 
@@ -108,6 +99,8 @@ class Judgement:
         Log-odds that the two sides touch, and that the left one is in front if they do not.
     tolerance : (n_pieces,) float64
         By how much a contact may miss the offset of its piece.
+    unseen : (n_pieces,) bool
+        Edges of hidden faces, which no normals show.
     """
 
     graph: Quotient
@@ -117,6 +110,7 @@ class Judgement:
     contact: np.ndarray
     front: np.ndarray
     tolerance: np.ndarray
+    unseen: np.ndarray
 
     @classmethod
     def of(cls, graph: Quotient, potential: np.ndarray, faces: HiddenFaces | None = None) -> Judgement:
@@ -124,12 +118,15 @@ class Judgement:
         borders = BorderPieces.from_graph(graph)
         facts = PieceFacts.measure(graph, potential, borders)
         contact, front = log_odds(graph, facts)
+        known = np.full((2, borders.n_pieces), np.nan)
         if faces is not None:
-            faces.tell(borders, contact, front)
+            faces.tell(borders, *known)
+        unseen = np.isfinite(known[0])
+        contact, front = (np.where(unseen, told, own) for told, own in zip(known, (contact, front), strict=True))
         contact, front = propagated(borders, facts, contact, front)
         wide = np.maximum(facts.width, 0.2)
         tolerance = (np.clip(0.5 * facts.width / np.sqrt(facts.n), 0.1, 0.5 * wide) + 0.1) / facts.focal
-        return cls(graph, potential, borders, facts, contact, front, tolerance)
+        return cls(graph, potential, borders, facts, contact, front, tolerance, unseen)
 
     @property
     def span(self) -> float:
@@ -207,7 +204,7 @@ def joined(graph: Quotient, potential: np.ndarray) -> Joined:
     faces = hidden_faces(graph, as_it_is.borders, as_it_is.facts, as_it_is.contact, as_it_is.front, as_it_is.tolerance)
     judged = as_it_is if faces is None else Judgement.of(faces.divide(graph), potential, faces)
     witnesses = Witnesses.from_judgement(judged)
-    if not len(witnesses.left) or witnesses.divided > _CHOSEN.most_divided:
+    if not len(witnesses.left):
         return Joined(graph, potential, as_it_is, placed=False)
     graph = judged.graph
     shift = join(graph.n_components, witnesses, graph.sizes)
@@ -225,11 +222,6 @@ def _take_over(
     return (known["pair"][at] != pair) | changed
 
 
-def weight_of_sides(n: np.ndarray) -> np.ndarray:
-    """How much a piece of n sides counts."""
-    return np.minimum((n / _CHOSEN.unit) ** _CHOSEN.power, _CHOSEN.most_weight)
-
-
 def _weights(facts: PieceFacts, tolerance: np.ndarray, size: np.ndarray) -> np.ndarray:
     """(n_pieces,) weights; pieces of one pair that agree on an offset share that of one piece as long as all of them."""
     pair = facts.pair
@@ -244,27 +236,3 @@ def _weights(facts: PieceFacts, tolerance: np.ndarray, size: np.ndarray) -> np.n
     weight = np.empty(len(order))
     weight[order] = weight_of_sides(length) * facts.n[order] / length
     return weight
-
-
-def _hidden_ridges(
-    facts: PieceFacts, contact: np.ndarray, tolerance: np.ndarray, size: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Ridges that say nothing about the whole of a component (n_pieces,) bool, and the components (n,) bool that have them.
-
-    A smaller component that touches a larger one along a valley and along a ridge, at different offsets, stands on it at
-    the valley. The ridge is then the edge of another face that is parallel to it, as the top of a box is to the floor.
-    """
-    lean = facts.lean_left + facts.lean_right
-    sure = relied_on(facts, contact)
-    ridge, valley = np.flatnonzero(sure & (lean < -RIDGE)), np.flatnonzero(sure & (lean > RIDGE))
-    pair, offset = facts.pair, facts.pair_offset
-    valley = valley[np.argsort(pair[valley], kind="stable")]
-    first = np.searchsorted(pair[valley], pair[ridge])
-    count = np.searchsorted(pair[valley], pair[ridge], side="right") - first
-    one = np.repeat(ridge, count)
-    other = valley[np.repeat(first - np.cumsum(count) + count, count) + np.arange(len(one))]
-    apart = np.abs(offset[one] - offset[other]) > 3 * (tolerance[one] + tolerance[other])
-    larger = np.where(size[facts.left] >= size[facts.right], facts.left, facts.right)
-    shown = np.bincount(larger[one[apart]], np.minimum(facts.n[one], facts.n[other])[apart], len(size))
-    several = shown >= _CHOSEN.least_shown
-    return facts.valid & (lean < -RIDGE) & several[larger], several

@@ -1,0 +1,191 @@
+"""Fit the network of `quotientgraph.beyond.border_context` on random scenes: ``python -m quotientgraph.bench.context_fit``.
+
+The scenes are those of the split "tune", as they are, noisy, of 8 bits or with a smooth error; views of one's own with known
+depth can be added. Every piece of a border between two components is told the truth about the places of these components:
+each is where the median of its pixels truly is. The piece is right if the two then touch along it; otherwise the one or the
+other of them is nearer than that. The result is written as JSON, which is what the library reads.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from .. import QuotientGraph, scenes
+from ..beyond.absorbing import absorbed, has_faces
+from ..beyond.border_context import Network, context_cues
+from ..beyond.border_cues import weight_of_sides
+from ..beyond.hidden_faces import hidden_faces
+from ..beyond.joining import Judgement
+from ..geometry.camera import Camera
+from .degrade import degraded
+
+_SLACK, _PART = 1.5, 0.003  # a piece is right within so many tolerances, or within this part of the potential
+_CONDITIONS = ("", "noise=1", "bits=8", "bias=3")
+_BATCH, _RATE, _SHRINK = 2048, 4e-3, 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Pieces of the borders of one view.
+
+    Attributes
+    ----------
+    names : list of str
+        Of the cues.
+    cues, turned : (n, n_cues) float64
+        As they are and with left and right exchanged.
+    truth : (n,) int64
+        0 right, 1 the left one is nearer than that, 2 the right one is.
+    weight : (n,) float64
+        Their sum is 1.
+    """
+
+    names: list[str]
+    cues: np.ndarray
+    turned: np.ndarray
+    truth: np.ndarray
+    weight: np.ndarray
+
+    @classmethod
+    def of(cls, judged: Judgement, depth: np.ndarray) -> Examples:
+        """The pieces of a judged graph whose true depth (H, W) is known."""
+        graph, facts = judged.graph, judged.facts
+        truth = graph.pixels.map.camera.potential(depth.ravel()[graph.pixels.map.position])
+        shift = np.append(_medians(truth - judged.potential, graph.labels), 0.0)
+        span = 1.0 if graph.pixels.map.camera.central else float(np.ptp(truth))
+        step = shift[facts.left] - shift[facts.right] - facts.offset
+        right = np.abs(step) < np.maximum(_SLACK * judged.tolerance, _PART * span)
+        names, cues, turned = context_cues(graph, facts, judged.contact, judged.front, judged.tolerance)
+        kept = facts.valid & ~judged.unseen
+        weight = weight_of_sides(facts.n)[kept]
+        truth = np.where(right, 0, np.where(step < 0, 1, 2))[kept]
+        return cls(names, cues[kept], turned[kept], truth, weight / max(weight.sum(), 1e-9))
+
+
+def examples(normals: np.ndarray, mask: np.ndarray, camera: Camera, depth: np.ndarray) -> Examples | None:
+    """The pieces of a view, with hidden faces as components of their own; None if the view has no faces."""
+    known = mask & np.isfinite(depth)
+    graph = QuotientGraph.from_normals(normals, known, camera, "opencv", check=False)
+    if not has_faces(graph):
+        return None
+    whole = absorbed(graph)
+    judged = Judgement.of(whole, whole.filled())
+    found = judged.borders, judged.facts, judged.contact, judged.front, judged.tolerance
+    faces = hidden_faces(whole, *found)
+    if faces is not None:
+        judged = Judgement.of(faces.divide(whole), judged.potential, faces)
+    return Examples.of(judged, depth)
+
+
+def tune_views(seeds: int, extra: list[Path]) -> Iterator[Examples | None]:
+    """Views of random scenes of the split "tune", three in four of them also worse than exact, and of the given files."""
+    for k, (kind, seed) in enumerate(scenes.cases("tune", per_kind=seeds)):
+        scene = scenes.random(kind, seed)
+        for condition in {"", _CONDITIONS[k % len(_CONDITIONS)]}:
+            yield examples(degraded(scene, condition, seed).normals, scene.mask, scene.camera, scene.depth)
+    for path in extra:
+        with np.load(path) as view:
+            yield examples(view["normals"], view["mask"], view["K"], view["depth"].astype(float))
+
+
+def fit(views: list[Examples], hidden: int, epochs: int, seed: int = 0) -> Network:
+    """The network of least mean negative log-likelihood, by stochastic gradients with moments (Adam)."""
+    cues, turned = (np.concatenate([getattr(v, name) for v in views]) for name in ("cues", "turned"))
+    truth, weight = np.concatenate([v.truth for v in views]), np.concatenate([v.weight for v in views])
+    weight = weight / weight.mean()
+    rng = np.random.default_rng(seed)
+    n = cues.shape[1]
+    mean, spread = 0.5 * (cues.mean(axis=0) + turned.mean(axis=0)), np.concatenate([cues, turned]).std(axis=0) + 1e-6
+    inner = np.concatenate([rng.normal(0, n**-0.5, (n, hidden)), np.zeros((1, hidden))])
+    outer = np.concatenate([rng.normal(0, hidden**-0.5, (hidden, 2)), np.zeros((1, 2))])
+    plain = Network(mean, spread, inner, outer)
+    one = np.ones((len(cues), 1))
+    x = [np.concatenate([plain.scaled(v), one], axis=1).astype(np.float32) for v in (cues, turned)]
+    values = [inner.astype(np.float32), outer.astype(np.float32)]
+    first, second = ([np.zeros(v.shape) for v in values] for _ in range(2))
+    starts = range(0, len(truth), _BATCH)
+    steps = epochs * len(starts)
+    for step in range(steps):
+        if step % len(starts) == 0:
+            order = rng.permutation(len(truth))
+        k = order[starts[step % len(starts)] :][:_BATCH]
+        slopes = _slopes(values, [v[k] for v in x], truth[k], weight[k])
+        rate = 0.5 * _RATE * (1 + np.cos(np.pi * step / steps))
+        for i, slope in enumerate(slopes):
+            first[i] = 0.9 * first[i] + 0.1 * slope
+            second[i] = 0.999 * second[i] + 0.001 * slope**2
+            scale = np.sqrt(second[i] / (1 - 0.999 ** (step + 1))) + 1e-8
+            values[i] = (values[i] - rate * first[i] / (1 - 0.9 ** (step + 1)) / scale).astype(np.float32)
+    return Network(mean, spread, *(v.astype(np.float64) for v in values))
+
+
+def together(networks: list[Network]) -> Network:
+    """One network whose log-odds are the mean of those of several ones that were fitted on the same cues."""
+    inner = np.concatenate([one.inner for one in networks], axis=1)
+    outer = np.concatenate([one.outer[:-1] for one in networks] + [sum(one.outer[-1:] for one in networks)])
+    return Network(networks[0].mean, networks[0].spread, inner, outer / len(networks))
+
+
+def as_text(network: Network, names: list[str]) -> str:
+    """JSON with four significant digits, one line for each cue."""
+    lines = [f'"cues": {json.dumps(names)}']
+    for name in ("mean", "spread"):
+        lines.append(f'"{name}": {_numbers(getattr(network, name))}')
+    for name in ("inner", "outer"):
+        lines.append(f'"{name}": [\n' + ",\n".join(_numbers(row) for row in getattr(network, name)) + "\n]")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _numbers(values: np.ndarray) -> str:
+    return "[" + ", ".join(f"{v:.4g}" for v in values) + "]"
+
+
+def _slopes(values: list[np.ndarray], x: list[np.ndarray], truth: np.ndarray, weight: np.ndarray) -> list[np.ndarray]:
+    """Gradients of the mean negative log-likelihood."""
+    inner, outer = values
+    hidden = [np.tanh(v @ inner) for v in x]
+    one, other = (h @ outer[:-1] + outer[-1] for h in hidden)
+    odds, nearer = 0.5 * (one[:, 0] + other[:, 0]), 0.5 * (one[:, 1] - other[:, 1])
+    of_odds = weight * (1 / (1 + np.exp(-odds)) - (truth == 0))
+    of_nearer = weight * np.where(truth == 0, 0, 1 / (1 + np.exp(-nearer)) - (truth == 1))
+    of_inner, of_outer = _SHRINK * inner, _SHRINK * outer
+    of_inner[-1], of_outer[-1] = 0, 0
+    for sign, v, h in zip((1, -1), x, hidden, strict=True):
+        of_out = 0.5 * np.column_stack([of_odds, sign * of_nearer]) / len(truth)
+        of_inner += v.T @ ((of_out @ outer[:-1].T) * (1 - h * h))
+        of_outer[:-1] += h.T @ of_out
+        of_outer[-1] += of_out.sum(axis=0)
+    return [of_inner, of_outer]
+
+
+def _medians(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """(n_labels,) the upper median of the values of each label."""
+    ranked = values[np.lexsort((values, labels))]
+    start = np.append(0, np.cumsum(np.bincount(labels)))
+    return ranked[(start[:-1] + start[1:]) // 2]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Fit the network that judges borders in their context.")
+    parser.add_argument("--per-kind", type=int, default=48, help="random scenes of each kind (48)")
+    parser.add_argument("--hidden", type=int, default=24, help="hidden values of each network (24)")
+    parser.add_argument("--networks", type=int, default=3, help="networks that are averaged (3)")
+    parser.add_argument("--epochs", type=int, default=40, help="times that every piece is seen (40)")
+    parser.add_argument("views", nargs="*", type=Path, help="NPZ files with normals, mask, depth and K")
+    given = parser.parse_args()
+    logging.getLogger("quotientgraph").setLevel(logging.ERROR)
+    views = [view for view in tune_views(given.per_kind, given.views) if view is not None]
+    found = together([fit(views, given.hidden, given.epochs, seed) for seed in range(given.networks)])
+    sys.stdout.write(as_text(found, views[0].names))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,253 @@
+"""What a border says about the places of its two components, judged with all that is seen around it.
+
+Whether two surfaces touch along a piece of their border (`border_cues`) is not yet what places their components. A component
+can hold several faces, and a piece along which the smaller one of them touches says nothing about the larger one. And an
+occluding edge can be parallel to the crease that it imitates. Both show in the context: in what the other pieces of the same
+pair ask for, in what else the two components touch, in ridges and valleys at other offsets.
+
+A small network with fixed weights turns the cues of a piece and of its context into log-odds: that its offset is the one
+between the main faces of the two components, and if not, that the left one is nearer than that. It is evaluated twice, with
+the sides exchanged, so that the result does not depend on which of the two is called left.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+
+from laplacians.core.jit import kernel
+
+from ..graph.quotient import Quotient
+from .border_cues import contact_cues, weight_of_sides
+from .border_facts import PieceFacts
+from .border_junctions import log_probabilities
+from .ridges import RIDGE
+
+_MOST_ODDS = (
+    4.0  # log-odds of contact and of the side in front beyond which a piece of the same pair is not believed more
+)
+_SLACK = 3.0  # tolerances between the offsets of two pieces of one pair that agree
+_FARTHEST = 4.0  # spreads of a cue beyond which more of it says no more
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A network of one hidden layer, fitted by `quotientgraph.bench.context_fit`.
+
+    Attributes
+    ----------
+    mean, spread : (n_cues,) float64
+        Of the cues that it was fitted on.
+    inner : (n_cues + 1, n_hidden) float64
+        Weights of the cues, and in the last row the constants.
+    outer : (n_hidden + 1, 2) float64
+        Weights of the hidden values for the two log-odds, and in the last row the constants.
+    """
+
+    mean: np.ndarray
+    spread: np.ndarray
+    inner: np.ndarray
+    outer: np.ndarray
+
+    def odds(self, cues: np.ndarray, turned: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Two log-odds (n_pieces,) from cues (n_pieces, n_cues) and the same cues with left and right exchanged.
+
+        The first does not change when left and right are exchanged, the second changes its sign.
+        """
+        one, other = (self._half(self.scaled(x)) for x in (cues, turned))
+        return 0.5 * (one[:, 0] + other[:, 0]), 0.5 * (one[:, 1] - other[:, 1])
+
+    def scaled(self, cues: np.ndarray) -> np.ndarray:
+        return np.clip((cues - self.mean) / self.spread, -_FARTHEST, _FARTHEST)
+
+    def _half(self, x: np.ndarray) -> np.ndarray:
+        return np.tanh(x @ self.inner[:-1] + self.inner[-1]) @ self.outer[:-1] + self.outer[-1]
+
+
+@cache
+def fitted_network() -> Network:
+    """The network with the weights that the library brings along."""
+    text = (files(__package__) / "border_network.json").read_text(encoding="utf-8")
+    stored = json.loads(text)
+    return Network(**{name: np.array(stored[name]) for name in ("mean", "spread", "inner", "outer")})
+
+
+def placing_odds(
+    graph: Quotient, facts: PieceFacts, contact: np.ndarray, front: np.ndarray, tolerance: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Log-odds that the offset of a piece is that of its two components, and that the left one is nearer if it is not.
+
+    Parameters and shapes are those of `context_cues`.
+    """
+    if not len(facts.n):
+        return contact, front
+    _, cues, turned = context_cues(graph, facts, contact, front, tolerance)
+    return fitted_network().odds(cues, turned)
+
+
+def context_cues(
+    graph: Quotient, facts: PieceFacts, contact: np.ndarray, front: np.ndarray, tolerance: np.ndarray
+) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Names of the cues, and their values (n_pieces, n_cues) as they are and with left and right exchanged.
+
+    Parameters
+    ----------
+    graph : Quotient
+    facts : PieceFacts
+    contact, front : (n_pieces,) float64
+        Log-odds that the two sides touch, and that the left one is in front if they do not.
+    tolerance : (n_pieces,) float64
+        By how much a contact may miss the offset of its piece.
+    """
+    found = _Cues()
+    found.even("contact", np.clip(contact, -8, 8))
+    found.odd("front", np.clip(front, -8, 8))
+    for name, cue in contact_cues(graph, facts).items():
+        if name != "always":
+            found.even(name, cue)
+    found.even("sides", np.log(facts.n))
+    found.even("angle", facts.angle / 45)
+    found.both("lean", facts.lean_left / 45, facts.lean_right / 45)
+    found.both("facing", facts.facing_left, facts.facing_right)
+    _cues_of_components(graph, facts, contact, front, found)
+    _cues_of_pair(facts, contact, front, _SLACK * tolerance, found)
+    return found.names, np.column_stack(found.plain), np.column_stack(found.turned)
+
+
+class _Cues:
+    """Cues by name, as they are and with left and right exchanged."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.plain: list[np.ndarray] = []
+        self.turned: list[np.ndarray] = []
+
+    def even(self, name: str, cue: np.ndarray) -> None:
+        self._add(name, cue, cue)
+
+    def odd(self, name: str, cue: np.ndarray) -> None:
+        self._add(name, cue, -cue)
+
+    def both(self, name: str, left: np.ndarray, right: np.ndarray) -> None:
+        self._add(f"{name}_left", left, right)
+        self._add(f"{name}_right", right, left)
+
+    def _add(self, name: str, plain: np.ndarray, turned: np.ndarray) -> None:
+        self.names.append(name)
+        self.plain.append(plain)
+        self.turned.append(turned)
+
+
+def _cues_of_components(
+    graph: Quotient, facts: PieceFacts, contact: np.ndarray, front: np.ndarray, found: _Cues
+) -> None:
+    """How large the two components are, whether they leave the picture, and what the rest of their outlines shows."""
+    n, pixels = graph.n_components, graph.pixels
+    left, right = facts.left, facts.right
+    size = np.append(np.bincount(graph.labels), 1).astype(np.float64)
+    height, width = pixels.map.shape
+    row, column = np.divmod(pixels.map.position, width)
+    edge = (row == 0) | (column == 0) | (row == height - 1) | (column == width - 1)
+    leaves = np.append(np.bincount(graph.labels[edge], minlength=n) > 0, False)
+    share = np.log(size / size.sum())
+    outline = np.append(_of_components(n, facts, facts.n, facts.n)[:-1], 1.0)
+    shared = _of_pairs(facts, facts.n)
+    weight, p, q = weight_of_sides(facts.n) * facts.valid, _chance(contact), _chance(front)
+    bend = facts.lean_left + facts.lean_right
+    found.both("size", share[left], share[right])
+    found.both("leaves", leaves[left].astype(np.float64), leaves[right].astype(np.float64))
+    found.both("enclosed", shared / np.maximum(outline[left], 1), shared / np.maximum(outline[right], 1))
+    thin = np.log(np.maximum(outline, 1) / np.sqrt(size))
+    found.both("thin", thin[left], thin[right])
+    of_left, of_right = weight * (1 - p) * q, weight * (1 - p) * (1 - q)
+    for name, one, other in (
+        ("valleys", weight * p * (bend > RIDGE), weight * p * (bend > RIDGE)),
+        ("ridges", weight * p * (bend < -RIDGE), weight * p * (bend < -RIDGE)),
+        ("touching", weight * p, weight * p),
+        ("ahead", of_left, of_right),
+        ("behind", of_right, of_left),
+    ):
+        total = _of_components(n, facts, one, other)
+        rest = np.maximum(total[left] - one, 0), np.maximum(total[right] - other, 0)
+        found.both(name, np.log1p(rest[0]), np.log1p(rest[1]))
+
+
+def _cues_of_pair(facts: PieceFacts, contact: np.ndarray, front: np.ndarray, slack: np.ndarray, found: _Cues) -> None:
+    """What the other pieces between the same two components ask for."""
+    number = np.unique(facts.pair, return_inverse=True)[1]
+    offset, weight = facts.pair_offset, weight_of_sides(facts.n)
+    order = np.lexsort((offset, number))
+    first = np.searchsorted(number[order], number)
+    last = np.searchsorted(number[order], number, side="right")
+    begin, end = np.empty(len(order), dtype=np.int64), np.empty(len(order), dtype=np.int64)
+    _windows(offset[order], offset, slack, first, last, begin, end)
+    states = log_probabilities(*(np.clip(odds, -_MOST_ODDS, _MOST_ODDS) for odds in (contact, front)))
+    low, bend = facts.left < facts.right, facts.lean_left + facts.lean_right
+    told = weight * _chance(contact)
+    parts = [
+        weight * states[:, 0],
+        weight * np.where(low, states[:, 1], states[:, 2]),
+        weight * np.where(low, states[:, 2], states[:, 1]),
+        weight * states.max(axis=1),
+        facts.n,
+        told,
+        told * (bend > RIDGE),
+        told * (bend < -RIDGE),
+    ]
+    values = np.column_stack(parts)
+    total = np.concatenate([np.zeros((1, len(parts))), np.cumsum(values[order], axis=0)])
+    below, above = total[begin] - total[first], total[last] - total[end]
+    same = total[end] - total[begin] - values
+    # With the offset of this piece, those that ask for a larger one have the component of the smaller number in front.
+    explained = same[:, 0] + above[:, 1] + below[:, 2] - (below + same + above)[:, 3]
+    found.even("explained", np.clip(explained, -60, 0) / 10)
+    found.even("pair_sides", np.log(_of_pairs(facts, facts.n)))
+    found.even("same_sides", np.log1p(np.maximum(same[:, 4], 0)))
+    toward = np.where(low, 1.0, -1.0)[:, None] * (below - above)
+    same, apart = (np.log1p(np.maximum(v, 0)) for v in (same, below + above))
+    for k, name in ((5, ""), (6, "_valleys"), (7, "_ridges")):
+        found.even(f"same{name}", same[:, k])
+        found.even(f"other{name}", apart[:, k])
+        found.odd(f"toward{name}", np.sign(toward[:, k]) * np.log1p(np.abs(toward[:, k])))
+
+
+@kernel
+def _windows(ranked, offset, slack, first, last, begin, end):
+    """For each piece, the part of ranked[first:last] that lies within its slack of its offset."""
+    for k in range(len(offset)):
+        low, high = first[k], last[k]
+        while low < high:
+            middle = (low + high) // 2
+            if ranked[middle] < offset[k] - slack[k]:
+                low = middle + 1
+            else:
+                high = middle
+        begin[k], high = low, last[k]
+        while low < high:
+            middle = (low + high) // 2
+            if ranked[middle] <= offset[k] + slack[k]:
+                low = middle + 1
+            else:
+                high = middle
+        end[k] = low
+
+
+def _of_components(n: int, facts: PieceFacts, of_left: np.ndarray, of_right: np.ndarray) -> np.ndarray:
+    """(n + 1,) sums over the pieces of each component of what they say about their left and right ones; the last is 0."""
+    total = np.bincount(facts.left + 1, of_left, n + 1) + np.bincount(facts.right + 1, of_right, n + 1)
+    return np.append(total[1:], 0.0)
+
+
+def _of_pairs(facts: PieceFacts, values: np.ndarray) -> np.ndarray:
+    """(n_pieces,) sum over all pieces of the same pair of components."""
+    number = np.unique(facts.pair, return_inverse=True)[1]
+    return np.bincount(number, values)[number]
+
+
+def _chance(odds: np.ndarray) -> np.ndarray:
+    """The probability of log-odds."""
+    return 1 / (1 + np.exp(-odds))
