@@ -219,7 +219,7 @@ class QuotientGraph(ExportedQuotient):
             midway. It is midway when components are merged, and with anchors where none are joined.
         joining : "certain" or "none", optional
             Whether, in scenes that have flat faces, components are placed against each other by the borders that are most
-            certainly contacts, before the descent places the rest. Not used when components are merged, nor with a prior.
+            certainly contacts, before the descent places the rest. Not used when components are merged.
         preset : "best" or "paper", optional
             Stands for what is not given: "best" is contracted, anywhere, certain and natural; "paper" is the
             published method: induced, midway, none and absolute. By default the preset that the graph was made with. If that

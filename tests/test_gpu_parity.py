@@ -221,6 +221,27 @@ def test_all_scenes_come_out_alike(name, settings, cupy):
     )
 
 
+@pytest.mark.parametrize("settings", [{}, {"merge_every": 2}, {"joining": "none"}], ids=["plain", "merge", "unjoined"])
+@pytest.mark.parametrize("given", ["prior", "points", "anchors", "both"])
+def test_known_depth_goes_with_the_gpu(given, settings, cupy):
+    """Priors, dense and sparse, and anchors give the same on the device, in the same levels."""
+    graph, truth = graph_of("room"), scenes.make("room", shape=(48, 60)).depth
+    noise = np.random.default_rng(4).normal(1, 0.01, truth.shape)
+    known = np.where(np.arange(truth.size).reshape(truth.shape) % 29 == 0, truth * noise, np.nan)
+    anchors = [(10, 5, truth[5, 10]), (30, 24, truth[24, 30])]
+    given = {
+        "prior": {"prior": truth * noise},
+        "points": {"prior": known},
+        "anchors": {"anchors": anchors},
+        "both": {"prior": truth * noise, "anchors": anchors},
+    }[given]
+    settings = {"solver": "direct", "max_iterations": 12, **settings, **given}
+    here, there = (graph.optimize(device=device, **settings) for device in ("cpu", "cuda"))
+    assert there.device == "cuda"
+    assert difference(there, here) < 1e-9
+    assert [level.n_components for level in there.levels] == [level.n_components for level in here.levels]
+
+
 @pytest.mark.parametrize("angle", [3.5, None])
 def test_one_sided_models_come_out_alike(angle, cupy):
     """The same for a model whose two equations differ, merged, and with one component a pixel."""

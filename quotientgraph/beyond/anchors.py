@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from laplacians.core.arrays import array_namespace, to_device, to_host
 from laplacians.system import LaplacianSystem, Pattern
 
 from ..graph.quotient import Quotient
@@ -42,7 +43,7 @@ class Anchors:
         """Pairs of pixels whose depth relative to each other is known: each anchor and the first one."""
         return tuple((int(pixel), int(self.pixel[0])) for pixel in self.pixel[1:])
 
-    def ties(self, graph: Quotient, potential: np.ndarray, pattern: Pattern) -> GroundEdges:
+    def ties(self, graph: Quotient, potential: Any, pattern: Pattern) -> GroundEdges:
         """The edges from a graph's components to the ground node."""
         return GroundEdges.from_graph(self, graph, potential, pattern)
 
@@ -69,7 +70,7 @@ class Anchors:
 
 @dataclass(frozen=True, eq=False)
 class GroundEdges:
-    """The edges from the components of one Qm to the ground node, which is number n.
+    """The edges from the components of one Qm to the ground node, which is number n; arrays of numpy or cupy.
 
     Attributes
     ----------
@@ -85,32 +86,37 @@ class GroundEdges:
     """
 
     pattern: Pattern
-    order: np.ndarray
-    component: np.ndarray
-    target: np.ndarray
-    weight: np.ndarray
+    order: Any
+    component: Any
+    target: Any
+    weight: Any
 
     @classmethod
-    def from_graph(cls, anchors: Anchors, graph: Quotient, potential: np.ndarray, pattern: Pattern) -> GroundEdges:
+    def from_graph(cls, anchors: Anchors, graph: Quotient, potential: Any, pattern: Pattern) -> GroundEdges:
+        """Make the edges, in the namespace of the potential (n_pixels,) and of the pattern."""
+        xp = array_namespace(potential)
+        potential = to_host(potential[to_device(anchors.pixel, xp)])
         n, label = graph.n_components, graph.labels[anchors.pixel]
         count = np.bincount(label, minlength=n)
         component = np.flatnonzero(count).astype(np.int32)
-        wanted = np.bincount(label, anchors.potential - potential[anchors.pixel], n)
-        tail = np.concatenate([pattern.tail, component])
-        head = np.concatenate([pattern.head, np.full(len(component), n, dtype=np.int32)])
+        wanted = np.bincount(label, anchors.potential - potential, n)
+        tail = np.concatenate([to_host(pattern.tail), component])
+        head = np.concatenate([to_host(pattern.head), np.full(len(component), n, dtype=np.int32)])
         order = np.lexsort((head, tail))
-        extended = Pattern(n + 1, tail[order], head[order])
+        extended = Pattern(n + 1, tail[order], head[order]).to(xp)
         count = count[component].astype(np.float64)
-        return cls(extended, order, component, wanted[component] / count, _ANCHOR * count)
+        made = order, component, wanted[component] / count, _ANCHOR * count
+        return cls(extended, *(to_device(array, xp) for array in made))
 
     def system(self, weight: Any, flow: Any, shift: Any, first: bool, unit: float) -> LaplacianSystem:
         """The graph's system (weight and flow per pair) with the ground edges, whose weights are in units of `unit`."""
+        xp = array_namespace(weight)
         own = unit * self.weight
         pull = own * (self.target - shift[self.component])
-        weight, flow = np.concatenate([weight, own]), np.concatenate([flow, pull])
+        weight, flow = xp.concatenate([weight, own]), xp.concatenate([flow, pull])
         return LaplacianSystem(self.pattern, weight[self.order], flow[self.order])
 
-    def components(self, x: np.ndarray) -> np.ndarray:
+    def components(self, x: Any) -> Any:
         """The shift of the components in a solution, relative to the anchors."""
         return x[:-1] - x[-1]
 

@@ -145,7 +145,7 @@ def optimize(
     fill_backend = (
         settings.fill_solver if settings.fill_solver == "auto" else backend_of(settings.fill_solver, "fill_solver")
     )
-    xp = _namespace(settings.device, hooks.known)
+    xp = namespace(settings.device)
     scale = Outliers.from_settings(settings).scale(graph.pixels.map)
     report, close = reporter(progress, settings.max_iterations)
     try:
@@ -204,11 +204,3 @@ def backend_of(solver: Any, argument: str) -> Any:
     raise ValueError(
         f"{argument}: expected a name ({', '.join(laplacians.available())}) or an object with solve(system), got {solver!r}"
     )
-
-
-def _namespace(device: str, known: KnownDepth | None) -> Any:
-    """The array module to compute in. Ties to known depth are few, and the loop with them is short: it stays on the host."""
-    xp = namespace("cpu" if known is not None and device == "auto" else device)
-    if known is not None and xp is not np:
-        raise ValueError('device="cuda" does not go with prior or anchors yet; use device="cpu"')
-    return xp

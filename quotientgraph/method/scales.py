@@ -33,15 +33,15 @@ class Ties(Protocol):
     def system(self, weight: Any, flow: Any, shift: Any, first: bool, unit: float) -> LaplacianSystem:
         """The graph's system (weight and flow per pair) with the ties added, which count in multiples of `unit`."""
 
-    def components(self, x: np.ndarray) -> np.ndarray:
+    def components(self, x: Any) -> Any:
         """The part of a solution that belongs to the components."""
 
 
 class Known(Protocol):
     """What is known of depth beside the normals."""
 
-    def ties(self, graph: Quotient, potential: np.ndarray, pattern: Pattern) -> Ties:
-        """The ties of a graph's components at a potential."""
+    def ties(self, graph: Quotient, potential: Any, pattern: Pattern) -> Ties:
+        """The ties of a graph's components at a potential, in its namespace."""
 
 
 class Scales:

@@ -10,14 +10,18 @@ from __future__ import annotations
 import numpy as np
 
 from ...graph.selection import connected_components
+from ..joining import Judgement
 from .cells import medians
 from .placement import Placing
 from .regions import merged, unique_pairs
+from .ties import Ties
 
+_POINT = 2.0  # log-odds of what one point of a sparse prior says, against those of a border
+TOGETHER = 1e-3  # of the unit: components that move by the same stay together
 _BLOCK = 4.0, 32.0  # pixels a side of a block of vague components, at least and at most
 
 
-def adopt(placing: Placing, shift: np.ndarray, whole: np.ndarray) -> None:
+def adopt(placing: Placing, shift: np.ndarray, whole: np.ndarray, judged: Judgement | None = None) -> None:
     """Take over those parts of a reconstruction by normals alone to which the prior does not object.
 
     Components that touch in that reconstruction become one group as long as the prior, without its smooth error, puts
@@ -29,6 +33,8 @@ def adopt(placing: Placing, shift: np.ndarray, whole: np.ndarray) -> None:
         Shift of each component in that reconstruction.
     whole : (n_components,) integers
         Components of the graph before it was split by the prior: parts of one of them are not joined.
+    judged : Judgement, optional
+        What the borders of that graph say.
     """
     c, cells, cut, n = placing.constants, placing.cells, placing.cut, placing.graph.n_components
     fits = cut.gaps(shift) < c.fit
@@ -37,6 +43,10 @@ def adopt(placing: Placing, shift: np.ndarray, whole: np.ndarray) -> None:
     share = np.bincount(pair, cut.length * fits) / np.bincount(pair, cut.length)
     fits &= (share[pair] >= 0.5) & (whole[cut.one] != whole[cut.other])
     rest = cells.offset - shift[cells.component] - placing.basis @ placing.coefficients
+    placing.ties = Ties.between(placing.graph, cut, fits, shift, judged)
+    if cells.sparse:
+        _follow(placing, shift, rest, placing.ties)
+        return
     share = cells.weight * placing.clear / np.maximum(placing.base, 1e-300)
     middle = medians(np.zeros(cells.n_cells, dtype=np.int64), rest, share, 1)[0]
     off = np.average(np.abs(rest - middle), weights=share + 1e-300)
@@ -58,6 +68,17 @@ def adopt(placing: Placing, shift: np.ndarray, whole: np.ndarray) -> None:
     placing.shift = np.where(several, shift + level[region], placing.shift)
     placing.joined = fits & (region[cut.one] == region[cut.other])
     placing.group = connected_components(n, cut.one[placing.joined], cut.other[placing.joined])
+
+
+def _follow(placing: Placing, shift: np.ndarray, rest: np.ndarray, ties: Ties) -> None:
+    """Move components from where normals put them by what few points say, in groups that stay together."""
+    cells, cut, unit = placing.cells, placing.cut, placing.unit
+    known = np.flatnonzero(cells.weight > 0)
+    slack = np.sqrt(cells.variance[known] + (placing.constants.cell_error * unit) ** 2)
+    move = ties.moves(cells.component[known], rest[known], _POINT * cells.weight[known], slack, unit)
+    placing.shift = shift + move
+    placing.joined = np.abs(move[cut.one] - move[cut.other]) < TOGETHER * unit
+    placing.group = connected_components(ties.n, cut.one[placing.joined], cut.other[placing.joined])
 
 
 def _in_one_block(placing: Placing, variance: np.ndarray, vague: float) -> np.ndarray:

@@ -35,9 +35,9 @@ class Constants:
     known: float = 0.015  # deviation up to which a group has a place of its own
     blur: float = 4.0  # pixels by which the prior is taken to be blurred
     expelled: float = 4.5  # deviations beyond which a component leaves its group
+    least_points: float = 5.0  # of a sparse prior, in a component that leaves its group
     outlier: float = 3.0  # deviations beyond which a cell counts for less
     rounds: tuple[float, ...] = (6.0, 5.0, 4.0, 3.0)  # log-odds above which pairs are joined
-    lost: tuple[float, ...] = (2.0, 1.0, 0.0, -4.0)  # and those for groups of which the prior says nothing at all
 
 
 CHOSEN = Constants()

@@ -124,7 +124,7 @@ class Prior:
         """
         graph = self._divided(graph)
         reading = self.reading(graph, filled, graph.labels)
-        placing = self._placed(graph, filled, found, reading)
+        placing = self._placed(graph, filled, found, reading, judged)
         # Surfaces of several components have more relief than each component, so the prior is read once more with them.
         for _ in range(_READINGS if reading.bent else 0):
             potential, group = placing.potential + placing.shift[placing.graph.labels], placing.pixel_group
@@ -132,7 +132,7 @@ class Prior:
             if (better.offset, better.factor) == (reading.offset, reading.factor):
                 break
             reading = better
-            placing = self._placed(graph, filled, found, reading)
+            placing = self._placed(graph, filled, found, reading, judged)
         labels, group = placing.graph.labels, placing.pixel_group
         potential = filled + placing.shift[labels]
         if self.anchors is not None:
@@ -158,7 +158,9 @@ class Prior:
         same = (graph.labels[tail] == graph.labels[head]) & (self.fine[tail] == self.fine[head])
         return graph.divided(connected_components(graph.pixels.n_pixels, tail[same], head[same]))
 
-    def _placed(self, graph: Quotient, filled: np.ndarray, found: np.ndarray, reading: Reading) -> Placing:
+    def _placed(
+        self, graph: Quotient, filled: np.ndarray, found: np.ndarray, reading: Reading, judged: Judgement | None
+    ) -> Placing:
         """Split the components where the prior jumps, and place them."""
         said = reading.potential(self.values)
         unit = _unit(said, graph.pixels.map.camera.central)
@@ -185,7 +187,7 @@ class Prior:
         first = np.unique(labels, return_index=True)[1]
         cells = Cells.from_offsets(graph.pixels, labels, offset, self.trust, _LEAST_NOISE * unit)
         placing = Placing(graph.divided(labels), filled, cells, bend, coefficients, unit, constants)
-        run(placing, (found - filled)[first], graph.labels[first])
+        run(placing, (found - filled)[first], graph.labels[first], judged)
         return placing
 
     def reading(
@@ -206,12 +208,17 @@ class Prior:
         camera, pixels = graph.pixels.map.camera, graph.pixels
         if reading is None:
             reading = Reading.from_values(camera, self.kind, self.values, potential, labels)
-        for _ in range(_READINGS if reading.bent else 0):
+        before, least = reading, np.inf
+        for _ in range(_READINGS + 1 if reading.bent else 0):
             said = reading.potential(self.values)
             unit = _unit(said, camera.central)
             cells = Cells.from_offsets(pixels, labels, said - potential, self.trust, _LEAST_NOISE * unit)
             bend = Bend(pixels.map.shape, CHOSEN.bend_size * unit, CHOSEN.bend_length, CHOSEN.bend_steps)
             one, other, rows = _differences(pixels, labels, cells, bend)
+            misfit = _typical(cells.offset[one] - cells.offset[other])
+            if misfit >= least:  # the offset explains nothing; it came from tears inside components, or from blur
+                return before
+            before, least = reading, misfit
             effect = cells.over(reading.effect(self.values, potential, labels))
             better = reading.revised(self.values, cells, effect, one, other, rows, bend)
             if better is None:
@@ -241,6 +248,12 @@ def _differences(
     one, other = one[use], other[use]
     basis = bend.at(cells.row, cells.column)
     return one, other, (basis[one] - basis[other]).tocsr()
+
+
+def _typical(difference: np.ndarray) -> float:
+    """Mean size of differences, of which jumps count as three times the median."""
+    size = np.abs(difference)
+    return float(np.minimum(size, 3 * np.median(size)).mean()) if len(size) else 0.0
 
 
 def _first_bend(pixels: PixelGraph, labels: np.ndarray, cells: Cells, bend: Bend) -> tuple[Bend, np.ndarray]:

@@ -13,49 +13,44 @@ import scipy
 
 from ...graph.selection import connected_components
 from ...method.filling import along_trees
-from .adoption import adopt
+from ..joining import Judgement
+from .adoption import TOGETHER, adopt
 from .borders import Contacts
 from .placement import Placing
 
 
-def run(placing: Placing, shift: np.ndarray, whole: np.ndarray) -> None:
+def run(placing: Placing, shift: np.ndarray, whole: np.ndarray, judged: Judgement | None = None) -> None:
     """Place everything; see `quotientgraph.beyond.prior.adoption.adopt` for the parameters."""
     for _ in range(3):
         placing.settle()
-    adopt(placing, shift, whole)
+    adopt(placing, shift, whole, judged)
     for least in (None, *placing.constants.rounds):
         if least is not None:
             join(placing, least)
         placing.settle()
         expel(placing)
         placing.settle()
-    for least in placing.constants.lost:
-        while join(placing, least, lost=True):
-            placing.settle()
+    follow(placing, shift)
 
 
-def join(placing: Placing, least: float, lost: bool = False) -> int:
+def join(placing: Placing, least: float) -> int:
     """Put pairs of groups together whose log-odds for contact exceed `least`; returns how many.
 
     Each group of which the prior does not say where it lies joins the group it most surely touches. Groups that the
     prior places themselves join each other only: else two of them could be joined by a crumb between them, though
-    the prior says that they are far apart. With `lost`, only groups of which the
-    prior says nothing at all are joined to others.
+    the prior says that they are far apart.
     """
     contacts = Contacts.between(
         placing.cut, placing.shift, placing.group, placing.constants.tolerance, placing.constants.span * placing.unit
     )
     if not len(contacts.one):
         return 0
-    odds, known, nowhere = _odds(placing, contacts)
+    odds, known = _odds(placing, contacts)
     good = np.flatnonzero(odds > least)
     if not len(good):
         return 0
     one, other = contacts.one[good], contacts.other[good]
-    if lost:
-        free_one, free_other = nowhere[one], nowhere[other]
-    else:
-        free_one, free_other = ~known[one] | known[other], ~known[other] | known[one]
+    free_one, free_other = ~known[one] | known[other], ~known[other] | known[one]
     best = np.full(len(known), -np.inf)
     np.maximum.at(best, one[free_one], odds[good][free_one])
     np.maximum.at(best, other[free_other], odds[good][free_other])
@@ -78,6 +73,22 @@ def join(placing: Placing, least: float, lost: bool = False) -> int:
     return len(good)
 
 
+def follow(placing: Placing, shift: np.ndarray) -> None:
+    """Move groups of which the prior says nothing with those they are tied to, from where normals put them (`shift`)."""
+    n, unit = placing.graph.n_components, placing.unit
+    told = np.bincount(placing.group[placing.cells.component], placing.base)
+    lost = (told < 1 / (placing.constants.span * unit) ** 2)[placing.group]
+    if lost.all() or not lost.any():
+        return
+    move = placing.ties.following(lost, placing.shift - shift, unit)
+    placing.shift = np.where(lost, shift + move, placing.shift)
+    either = lost[placing.cut.one] | lost[placing.cut.other]
+    placing.joined |= either & (np.abs(move[placing.cut.one] - move[placing.cut.other]) < TOGETHER * unit)
+    kept = np.flatnonzero(placing.joined)
+    placing.group = connected_components(n, placing.cut.one[kept], placing.cut.other[kept])
+    placing.settle()
+
+
 def expel(placing: Placing) -> int:
     """Take components out of their group of which the prior surely says another place; returns how many."""
     cells, n = placing.cells, placing.graph.n_components
@@ -88,6 +99,8 @@ def expel(placing: Placing) -> int:
     size = np.bincount(placing.graph.labels, minlength=n)
     share = np.bincount(placing.group, size)[placing.group]
     precise = total > 1 / (placing.constants.known * placing.unit) ** 2
+    if cells.sparse:  # so few points that one or two of them may be wrong
+        precise &= np.bincount(cells.component, cells.weight, n) >= placing.constants.least_points
     out = precise & (mean**2 > placing.constants.expelled**2 * variance) & (size < 0.5 * share)
     if not out.any():
         return 0
@@ -98,8 +111,8 @@ def expel(placing: Placing) -> int:
     return int(out.sum())
 
 
-def _odds(placing: Placing, contacts: Contacts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(n_pairs,) log-odds for contact; (n_groups,) whether the prior says where a group lies, and if it says nothing."""
+def _odds(placing: Placing, contacts: Contacts) -> tuple[np.ndarray, np.ndarray]:
+    """(n_pairs,) log-odds for contact; (n_groups,) whether the prior says where a group lies."""
     c, unit, cells = placing.constants, placing.unit, placing.cells
     n_cells, group = cells.n_cells, placing.group[cells.component]
     rest = cells.offset - placing.shift[cells.component] - placing.basis @ placing.coefficients
@@ -133,7 +146,7 @@ def _odds(placing: Placing, contacts: Contacts) -> tuple[np.ndarray, np.ndarray,
     agreement = np.log(np.exp(-0.5 * (said - contacts.offset) ** 2 / variance) * np.sqrt(1 + 1 / spread) + c.wrong)
     votes = c.vote * (contacts.votes - contacts.beside) - c.objection * contacts.against
     votes = np.clip(votes, -c.most, c.most)
-    return agreement + votes, total > 1 / (c.known * unit) ** 2, place > (c.span * unit) ** 2
+    return agreement + votes, total > 1 / (c.known * unit) ** 2
 
 
 def _distinct_sums(contacts: Contacts, cell: np.ndarray, value: np.ndarray, n_pairs: int) -> np.ndarray:

@@ -18,6 +18,7 @@ from .bend import Bend
 from .borders import CutIntervals
 from .cells import Cells, medians
 from .constants import Constants
+from .ties import Ties
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +83,7 @@ class Placing:
         self.coefficients = coefficients
         self.shift = self._means()
         self.doubt = np.zeros(graph.n_components)
+        self.ties: Ties  # found when what normals alone say is adopted
 
     def _means(self) -> np.ndarray:
         """(n_components,) weighted mean offset of each component without the smooth error; the median for none."""
