@@ -393,6 +393,36 @@ def test_rays_by_formula_are_those_of_the_array(tmp_path):
     assert difference(whole(normals, mask, RayMap.fisheye(60, (96, 110))), depth.compute()) < 1e-6
 
 
+@pytest.mark.parametrize("latitude", [(-24, 24), (-50, 50)], ids=["square pixels", "wide pixels"])
+def test_a_panorama_by_formula_is_that_of_the_array(tmp_path, latitude):
+    """Part of a panorama that looks sideways and backwards: its depth is the distance, as in memory."""
+    shape, longitude = (96, 200), (-100.0, 100.0 * latitude[1] / 24 - 4)
+    formula = scale.RayFormula.equirectangular(shape, longitude, latitude)
+    camera = RayMap.equirectangular(shape, longitude, latitude)
+    assert camera.spherical
+    rays = camera.rays(shape)
+    random = np.random.default_rng(0)
+    facing = random.normal(0, 0.25, (6, 10, 3)).repeat(16, axis=0).repeat(20, axis=1)
+    normals = (-rays + facing) * [1, -1, -1]  # facets, in the frame of OpenGL
+    normals = (normals / np.linalg.norm(normals, axis=-1, keepdims=True)).astype(np.float32)
+    depth, _ = scale.integrate(normals, None, formula, tmp_path / "depth.zarr", tile=48, workers=1)
+    assert difference(whole(normals, None, camera), depth.compute()) < 1e-6
+
+
+def test_the_ends_of_a_panorama_are_left_apart_on_demand_only(tmp_path):
+    """A camera that sees all around is refused, unless the user says that nothing wraps; then the report says so."""
+    shape = (48, 96)
+    formula = scale.RayFormula.equirectangular(shape)
+    normals = (-RayMap.equirectangular(shape).rays(shape) * [1, -1, -1]).astype(np.float32)
+    with pytest.raises(ValueError, match=r'camera: .*wrap="none"'):
+        scale.integrate(normals, None, formula, tmp_path / "depth.zarr", tile=48, workers=1)
+    depth, report = scale.integrate(normals, None, formula, tmp_path / "depth.zarr", tile=48, workers=1, wrap="none")
+    assert any("not joined" in text for text in report.warnings)
+    assert report.joining == "none"
+    found = depth.compute()
+    assert np.ptp(found) < 0.02 * found.mean()
+
+
 def test_the_coarse_system_is_the_galerkin_product(small):
     """PᵀLP, added up over two parts of the rows, is the product of the matrices; P is `add_to`, Pᵀ is `sums`."""
     shape = small[1].shape
