@@ -4,18 +4,23 @@
     python docs/measure_scale.py run map.zarr out.zarr [--workers 2] [--preset paper]
     python docs/measure_scale.py whole map.zarr out.zarr
     python docs/measure_scale.py kills map.zarr folder --every 20
+    python docs/measure_scale.py workers
+    python docs/measure_scale.py table docs/scale.md out/measured.json [...]
 
-The surface is smooth on scales from 300 to 5000 pixels, with a tear in every square of 1024 pixels, and has balls in front
-of it, one in every square of 512 pixels. It is generated tile by tile, and every pixel is a formula of its place.
+The surface is smooth on scales from 300 to 5000 pixels, with a tear in every square of 1024 pixels. In every square of 512
+pixels a shell stands on it. It is generated tile by tile, and every pixel is a formula of its place.
 """
 
 import argparse
+import hashlib
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -23,6 +28,7 @@ import numpy as np
 import zarr
 
 TILE = 2048
+_MARKS = ("<!-- growth, written by measure_scale.py table -->", "<!-- end of growth -->")
 _WAVES = [(2.0, 300, 0.3), (3.0, 450, 1.9), (12.0, 1100, 4.0), (15.0, 1700, 2.6), (80.0, 5000, 5.3), (60.0, 4100, 0.9)]
 
 
@@ -189,10 +195,12 @@ def whole(args):
 def kills(args):
     """Run once undisturbed; then kill a worker ten times and the driver three times, and compare the stored bytes."""
     folder = Path(args.out)
+    calm = Path(args.undisturbed) if args.undisturbed else folder / "undisturbed"
     random = np.random.default_rng(args.seed)
     program = [sys.executable, __file__, "run", args.path]
     options = ["--preset", args.preset, "--tile", str(args.tile), "--workers", "2", "--resume"]
-    subprocess.run([*program, str(folder / "undisturbed" / "depth.zarr"), *options], check=True)
+    if not args.undisturbed:
+        subprocess.run([*program, str(calm / "depth.zarr"), *options], check=True)
     events = ["driver"] * 3 + ["worker"] * 10
     random.shuffle(events)
     driver, done = None, []
@@ -215,12 +223,74 @@ def kills(args):
                 continue
             os.kill(int(random.choice(workers)), signal.SIGKILL)
         done.append(events.pop())
+        print("killed:", done[-1], flush=True)
     assert driver.poll() is None or driver.returncode != 0 or not events
     if driver.wait() != 0:
         subprocess.run(command, check=True)
     print("killed:", ", ".join(done))
-    same = _bytes(folder / "undisturbed") == _bytes(folder / "disturbed")
+    same = _bytes(calm) == _bytes(folder / "disturbed")
     print("the same bytes:", same)
+
+
+def workers(args):
+    """One process and two on the same map, in turn, until two minutes have passed: the ratio of their least times."""
+    began, found = time.perf_counter(), {1: [], 2: []}
+    with tempfile.TemporaryDirectory(dir=args.folder) as folder:
+        program, at = [sys.executable, __file__], Path(folder)
+        for side in (1024, args.side):  # the small map is there to have everything compiled and in the cache
+            subprocess.run([*program, "make", str(side), str(side), str(at / f"{side}.zarr"), "--coded"], check=True)
+        options = ["--preset", args.preset, "--tile", str(args.side // 4)]
+        for n in (1, 2):
+            _measured([*program, "run", str(at / "1024.zarr"), str(at / f"warm{n}" / "depth.zarr"), *options], n)
+        while time.perf_counter() - began < 120:
+            for n in (1, 2):
+                place = at / f"run{n}.{len(found[n])}"
+                found[n].append(
+                    _measured([*program, "run", str(at / f"{args.side}.zarr"), str(place / "depth.zarr"), *options], n)
+                )
+                shutil.rmtree(place)
+    one, two = (min(found[n], key=lambda known: known["seconds"]["total"]) for n in (1, 2))
+    for n, known in ((1, one), (2, two)):
+        busy, passed = known["busy"], known["seconds"]
+        tasks = sum(value for name, value in busy.items() if name != "driver")
+        work = passed["total"] - passed["cluster"]
+        print(
+            f"{n}: {passed['total']:.1f} s, of which {passed['cluster']:.1f} s before the first task; processor time of "
+            f"tasks {tasks:.1f} s, of the driver {busy['driver']:.1f} s; workers busy {tasks / n / work:.0%} of the time"
+        )
+    ratio = one["seconds"]["total"] / two["seconds"]["total"]
+    print(
+        f"two workers are {ratio:.2f} times as fast as one; by processor time {one['critical'] / two['critical']:.2f}"
+    )
+
+
+def _measured(command, n):
+    """What a run has measured."""
+    subprocess.run([*command, "--workers", str(n)], check=True, stdout=subprocess.DEVNULL)
+    return json.loads(Path(command[4]).with_name("measured.json").read_text(encoding="utf-8"))
+
+
+def table(args):
+    """Write the table of growth, from files measured.json, between two marks of a page."""
+    rows = []
+    for file in args.files:
+        known = json.loads(Path(file).read_text(encoding="utf-8"))
+        height, width = known["shape"]
+        total, peaks = known["processor seconds of all processes"], known["peaks GB"]
+        most = max([peak for name, peak in peaks.items() if name != "driver"], default=peaks["driver"])
+        rows.append(
+            f"| {height}{'²' if height == width else f' × {width}'} | {known['preset']} | {known['workers']} "
+            f"| {height * width / 1e6:,.0f} million | {total:,.0f} s | {1e6 * total / height / width:.2f} µs "
+            f"| {len(known['rounds'])} | {most:.2f} GB | {peaks['driver']:.2f} GB | {known['mean error']:.2f} "
+            f"| {known['components']:,} | {known['scratch bytes per pixel']:.0f} |"
+        )
+    head = "| map | preset | processes | pixels | processor time | per pixel | rounds | largest memory of a worker "
+    head += "| of the driver | mean error | components | bytes of intermediate files a pixel |"
+    text = "\n".join([head, "|" + "---|" * 12, *rows])
+    page = Path(args.page)
+    before, rest = page.read_text(encoding="utf-8").split(_MARKS[0])
+    after = rest.split(_MARKS[1])[1]
+    page.write_text(f"{before}{_MARKS[0]}\n{text}\n{_MARKS[1]}{after}", encoding="utf-8")
 
 
 def _workers(parent):
@@ -230,8 +300,9 @@ def _workers(parent):
 
 
 def _bytes(folder):
-    files = [file for file in folder.rglob("*") if file.is_file() and file.name != "report.json"]
-    return {file.relative_to(folder).as_posix(): file.read_bytes() for file in files}
+    """Checksums of all results by name; the two files that state times are left out."""
+    files = [f for f in folder.rglob("*") if f.is_file() and f.name not in ("report.json", "measured.json")]
+    return {f.relative_to(folder).as_posix(): hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
 
 
 if __name__ == "__main__":
@@ -264,6 +335,16 @@ if __name__ == "__main__":
     one.add_argument("--tile", type=int, default=TILE)
     one.add_argument("--every", type=float, default=20.0, help="seconds between kills, on average")
     one.add_argument("--seed", type=int, default=0)
+    one.add_argument("--undisturbed", help="folder of results of an undisturbed run, to compare with")
     one.set_defaults(do=kills)
+    one = commands.add_parser("workers")
+    one.add_argument("folder", nargs="?", help="where to put the maps; by default where temporary files go")
+    one.add_argument("--preset", default="paper")
+    one.add_argument("--side", type=int, default=4096)
+    one.set_defaults(do=workers)
+    one = commands.add_parser("table")
+    one.add_argument("page")
+    one.add_argument("files", nargs="+")
+    one.set_defaults(do=table)
     given = parser.parse_args()
     given.do(given)

@@ -6,6 +6,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -23,11 +24,14 @@ parquet = pytest.importorskip("pyarrow.parquet")
 zarr = pytest.importorskip("zarr")
 
 from quotientgraph import scale  # noqa: E402
-from quotientgraph.scale import borders  # noqa: E402
+from quotientgraph.scale import borders, coarse, rounds  # noqa: E402
 from quotientgraph.scale.coarse import Patch  # noqa: E402
+from quotientgraph.scale.components import counted, unite  # noqa: E402
 from quotientgraph.scale.memory import bytes_of, check_driver, driver_needs, tile_for  # noqa: E402
+from quotientgraph.scale.seams import align  # noqa: E402
 from quotientgraph.scale.sources import Source  # noqa: E402
 from quotientgraph.scale.tiling import Box, Tiling  # noqa: E402
+from quotientgraph.scale.work import Work  # noqa: E402
 
 # The default filling stops when the normals contradict each other far more than it is off. Here it has to be exact.
 EXACT = laplacians.Multigrid(rtol=1e-12, maxiter=200)
@@ -260,6 +264,52 @@ def test_the_size_of_groups_of_edges_does_not_matter(small, undisturbed, tmp_pat
     assert difference(whole(*small), depth.compute()) < 1e-6
 
 
+def test_a_large_coarse_grid_is_solved_by_multigrid(small, tmp_path, monkeypatch):
+    """In place of a factorisation, with the same answer; if it fails, the factorisation is made after all."""
+    monkeypatch.setattr(coarse, "MANY", 0)
+    depth, report = scale.integrate(*small, out=tmp_path / "a" / "depth.zarr", tile=48, workers=1)
+    assert difference(whole(*small), depth.compute()) < 1e-6
+    monkeypatch.setattr(coarse, "_MULTIGRID", laplacians.Multigrid(rtol=1e-14, maxiter=1, coarsest=1))
+    depth, again = scale.integrate(*small, out=tmp_path / "b" / "depth.zarr", tile=48, workers=1)
+    assert difference(whole(*small), depth.compute()) < 1e-6
+    assert len(again.rounds) == len(report.rounds)
+
+
+def test_the_driver_holds_no_list_of_the_pixels_along_seams(tmp_path):
+    """What the driver takes to unite labels and to align tiles is a fraction of what those pixels would take."""
+    normals, mask = bumpy(640, 640)
+    scale.integrate(normals, mask, out=tmp_path / "depth.zarr", tile=64, workers=1, preset="paper", keep=True)
+    work = Work(tmp_path / "depth.work", Tiling((640, 640), 64, 16))
+    n_ring, n_labels = counted(work)
+    assert n_ring > 20_000
+    tracemalloc.start()
+    unite(work)
+    align(work)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 20 * n_ring + 1400 * n_labels
+
+
+def test_intermediate_images_go_when_no_tile_reads_them(tmp_path):
+    """In the middle of a round, images of the round before are there only for tiles that some other tile still needs."""
+    normals, mask = bumpy(400, 100)
+    left = {}
+
+    def watch(stage, done, total):
+        if stage.startswith("correct") and stage != "correct.1":
+            names = rounds.read_last(int(stage.split(".")[1]))
+            left[stage, done] = max(len(list((tmp_path / "depth.work" / name).glob("*.npy"))) for name in names)
+
+    _, report = scale.integrate(
+        normals, mask, out=tmp_path / "depth.zarr", tile=40, workers=1, preset="paper", progress=watch
+    )
+    n_tiles = 30
+    assert len(report.rounds) > 2
+    for stage, done in left:  # tiles are done row by row, three to a row
+        assert left[stage, done] <= n_tiles - 3 * max(done // 3 - 1, 0)
+    assert all(left[stage, n_tiles] == 0 for stage, done in left if done == n_tiles)
+
+
 def test_tables_describe_the_quotient_graph(small, tmp_path):
     """nodes.parquet and edges.parquet hold what the tables of the graph in memory hold."""
     _, report = scale.integrate(*small, out=tmp_path / "out.zarr", tile=48, workers=1)
@@ -341,6 +391,36 @@ def test_rays_by_formula_are_those_of_the_array(tmp_path):
         normals, mask, scale.RayFormula.fisheye(60, (96, 110)), tmp_path / "depth.zarr", tile=48, workers=1
     )
     assert difference(whole(normals, mask, RayMap.fisheye(60, (96, 110))), depth.compute()) < 1e-6
+
+
+@pytest.mark.parametrize("latitude", [(-24, 24), (-50, 50)], ids=["square pixels", "wide pixels"])
+def test_a_panorama_by_formula_is_that_of_the_array(tmp_path, latitude):
+    """Part of a panorama that looks sideways and backwards: its depth is the distance, as in memory."""
+    shape, longitude = (96, 200), (-100.0, 100.0 * latitude[1] / 24 - 4)
+    formula = scale.RayFormula.equirectangular(shape, longitude, latitude)
+    camera = RayMap.equirectangular(shape, longitude, latitude)
+    assert camera.spherical
+    rays = camera.rays(shape)
+    random = np.random.default_rng(0)
+    facing = random.normal(0, 0.25, (6, 10, 3)).repeat(16, axis=0).repeat(20, axis=1)
+    normals = (-rays + facing) * [1, -1, -1]  # facets, in the frame of OpenGL
+    normals = (normals / np.linalg.norm(normals, axis=-1, keepdims=True)).astype(np.float32)
+    depth, _ = scale.integrate(normals, None, formula, tmp_path / "depth.zarr", tile=48, workers=1)
+    assert difference(whole(normals, None, camera), depth.compute()) < 1e-6
+
+
+def test_the_ends_of_a_panorama_are_left_apart_on_demand_only(tmp_path):
+    """A camera that sees all around is refused, unless the user says that nothing wraps; then the report says so."""
+    shape = (48, 96)
+    formula = scale.RayFormula.equirectangular(shape)
+    normals = (-RayMap.equirectangular(shape).rays(shape) * [1, -1, -1]).astype(np.float32)
+    with pytest.raises(ValueError, match=r'camera: .*wrap="none"'):
+        scale.integrate(normals, None, formula, tmp_path / "depth.zarr", tile=48, workers=1)
+    depth, report = scale.integrate(normals, None, formula, tmp_path / "depth.zarr", tile=48, workers=1, wrap="none")
+    assert any("not joined" in text for text in report.warnings)
+    assert report.joining == "none"
+    found = depth.compute()
+    assert np.ptp(found) < 0.02 * found.mean()
 
 
 def test_the_coarse_system_is_the_galerkin_product(small):

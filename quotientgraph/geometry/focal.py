@@ -6,7 +6,7 @@ import numpy as np
 
 Shape = tuple[int, int]
 
-_REACH = 4  # pixels to both sides over which the angle between rays is taken
+REACH = 4  # pixels to both sides over which the angle between rays is taken
 
 
 def pixels_per_slope(x: np.ndarray, y: np.ndarray) -> float | np.ndarray:
@@ -48,13 +48,7 @@ def pixels_per_radian(rays: np.ndarray) -> float | np.ndarray:
     At the poles of a panorama the columns run together. The rows do not, and the measure stays that of the rows there. The
     angle is taken over a few pixels, since neighbours may share a ray where faces of a cube are laid out as a panorama.
     """
-    step = np.zeros(rays.shape[:2])
-    for axis, n in enumerate(rays.shape[:2]):
-        at = np.arange(n)
-        low, high = np.maximum(at - _REACH, 0), np.minimum(at + _REACH, n - 1)
-        chord = np.linalg.norm(np.take(rays, high, axis) - np.take(rays, low, axis), axis=-1)
-        angle = 2 * np.arcsin(np.minimum(chord / 2, 1.0))
-        step = np.fmax(step, angle / np.maximum(high - low, 1).reshape((-1, 1) if axis == 0 else (1, -1)))
+    step = radians_per_pixel(rays)
     found = step[np.isfinite(step) & (step > 0)]
     if not len(found):
         return 1.0
@@ -62,3 +56,15 @@ def pixels_per_radian(rays: np.ndarray) -> float | np.ndarray:
     if np.ptp(found) < 1e-3 * middle:
         return 1 / middle
     return 1 / np.where(np.isfinite(step) & (step > 0), step, middle)
+
+
+def radians_per_pixel(rays: np.ndarray) -> np.ndarray:
+    """(H, W) angle between neighbouring unit rays (H, W, 3), as seen over `REACH` pixels to both sides; NaN or 0 without."""
+    step = np.zeros(rays.shape[:2])
+    for axis, n in enumerate(rays.shape[:2]):
+        at = np.arange(n)
+        low, high = np.maximum(at - REACH, 0), np.minimum(at + REACH, n - 1)
+        chord = np.linalg.norm(np.take(rays, high, axis) - np.take(rays, low, axis), axis=-1)
+        angle = 2 * np.arcsin(np.minimum(chord / 2, 1.0))
+        step = np.fmax(step, angle / np.maximum(high - low, 1).reshape((-1, 1) if axis == 0 else (1, -1)))
+    return step

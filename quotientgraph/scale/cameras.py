@@ -10,12 +10,15 @@ from typing import Self
 import numpy as np
 
 from ..geometry.camera import Camera, Pinhole, RayMap, Shape
-from ..geometry.focal import focal_lengths
+from ..geometry.focal import REACH, focal_lengths, radians_per_pixel
+from ..geometry.sphere import equirectangular_rays, unit_coordinates
+from ..geometry.wrapping import closes
 from .tiling import Box
 
 # Rows and columns, (h, 1) and (1, w), that a formula turns into rays (h, w, 3).
 Formula = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
+_PLACES = 25  # rows and columns of the places in which the angle between rays is compared
 _SAMPLES = 2000  # rows and columns from which the usual focal length of a formula is found
 
 
@@ -27,9 +30,12 @@ class RayFormula(Camera):
     ----------
     formula : callable
         Takes rows (h, 1) and columns (1, w) as floats, returns rays (h, w, 3) of any length. A pixel whose ray is not finite
-        or has z ≤ 0 is invalid. It is sent to other processes, so it has to be a function of a module or a `partial` of one.
+        is invalid. It is sent to other processes, so it has to be a function of a module or a `partial` of one.
     shape : (H, W)
         Of the whole map.
+    spherical : bool
+        Whether rays may point sideways and backwards; depth is the distance from the camera then. Otherwise it is z, and a
+        pixel whose ray has z ≤ 0 is invalid.
 
     Examples
     --------
@@ -40,6 +46,21 @@ class RayFormula(Camera):
 
     formula: Formula
     shape: Shape
+    spherical: bool = False
+
+    @classmethod
+    def equirectangular(
+        cls,
+        shape: Shape,
+        longitude: tuple[float, float] = (-180.0, 180.0),
+        latitude: tuple[float, float] = (-90.0, 90.0),
+    ) -> Self:
+        """Panorama whose columns are longitudes and whose rows are latitudes; see `RayMap.equirectangular`.
+
+        The outer borders of a map in tiles do not meet, so that a panorama of 360 degrees needs ``wrap="none"``.
+        """
+        equirectangular_rays((1, 1), longitude, latitude)  # raises what is wrong with them
+        return cls(partial(_equirectangular, shape, longitude, latitude), shape, True)
 
     @classmethod
     def fisheye(cls, degrees: float, shape: Shape) -> Self:
@@ -58,14 +79,49 @@ class RayFormula(Camera):
 
     def window(self, box: Box) -> WindowRays:
         """The rays of a box, with the focal lengths that they have in the whole map."""
-        wide = Box(box.top - 1, box.left - 1, box.bottom + 1, box.right + 1).common(Box(0, 0, *self.shape))
-        x, y = _slopes(
-            self.formula(np.arange(wide.top, wide.bottom)[:, None], np.arange(wide.left, wide.right)[None, :])
-        )
-        focal, part = focal_lengths(x, y), box.within(wide)
+        reach = REACH if self.spherical else 1
+        wide = Box(box.top - reach, box.left - reach, box.bottom + reach, box.right + reach)
+        wide = wide.common(Box(0, 0, *self.shape))
+        part = box.within(wide)
+        rays = self.formula(np.arange(wide.top, wide.bottom)[:, None], np.arange(wide.left, wide.right)[None, :])
+        if self.spherical:
+            return self._around(rays, part)
+        x, y = _slopes(rays)
+        focal = focal_lengths(x, y)
         focal = np.where(np.isfinite(focal), focal, self.usual_focal)
         x, y, focal = (np.ascontiguousarray(values[part]) for values in (x, y, focal))
         return WindowRays(x, y, np.ones_like(x), focal)
+
+    def _around(self, rays: np.ndarray, part: tuple[slice, slice]) -> WindowRays:
+        """The rays of some rows and columns of a box with its surroundings, of length 1."""
+        unit = unit_coordinates(rays)
+        usual, same = self._angles
+        x, y, z = (np.ascontiguousarray(values[part]) for values in unit)
+        if same:
+            return WindowRays(x, y, z, 1 / usual, True)
+        step = radians_per_pixel(np.stack(unit, axis=-1))[part]
+        return WindowRays(x, y, z, 1 / np.where(np.isfinite(step) & (step > 0), step, usual), True)
+
+    @cached_property
+    def _angles(self) -> tuple[float, bool]:
+        """The median angle between neighbouring rays, from a sample of the map, and whether it is the same everywhere."""
+        found = []
+        for v in np.unique(np.linspace(0, self.shape[0] - 1, _PLACES).astype(int)):
+            for u in np.unique(np.linspace(0, self.shape[1] - 1, _PLACES).astype(int)):
+                box = Box(v - REACH, u - REACH, v + REACH + 1, u + REACH + 1).common(Box(0, 0, *self.shape))
+                rays = self.formula(np.arange(box.top, box.bottom)[:, None], np.arange(box.left, box.right)[None, :])
+                found.append(radians_per_pixel(np.stack(unit_coordinates(rays), axis=-1))[v - box.top, u - box.left])
+        angles = np.array([one for one in found if np.isfinite(one) and one > 0])
+        if not len(angles):
+            return 1.0, True
+        middle = float(np.median(angles))
+        return middle, bool(np.ptp(angles) < 1e-3 * middle)
+
+    @property
+    def all_around(self) -> bool:
+        """Whether the last column goes on in the first one, as in a panorama of 360 degrees."""
+        rows = np.unique(np.linspace(0, self.shape[0] - 1, _PLACES).astype(int))
+        return closes(self.formula(rows[:, None], np.arange(self.shape[1])[None, :]))
 
     @cached_property
     def usual_focal(self) -> float:
@@ -82,7 +138,7 @@ class RayFormula(Camera):
         return float(np.median(found)) if len(found) else 1.0
 
     def __repr__(self) -> str:
-        return f"RayFormula({self.formula}, {self.shape})"
+        return f"RayFormula({self.formula}, {self.shape}{', spherical=True' if self.spherical else ''})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +196,18 @@ def _slopes(rays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         bad = ~((rays[..., 2] > 0) & np.isfinite(x) & np.isfinite(y))
     x[bad] = y[bad] = np.nan
     return x, y
+
+
+def _equirectangular(
+    shape: Shape, longitude: tuple[float, float], latitude: tuple[float, float], v: np.ndarray, u: np.ndarray
+) -> np.ndarray:
+    (left, right), (bottom, top) = longitude, latitude
+    lon, lat = (
+        np.radians(begin + (at + 0.5) * (end - begin) / n)
+        for at, begin, end, n in ((u, left, right, shape[1]), (v, top, bottom, shape[0]))
+    )
+    flat = np.cos(lat)
+    return np.stack(np.broadcast_arrays(flat * np.sin(lon), -np.sin(lat), flat * np.cos(lon)), axis=-1)
 
 
 def _fisheye(degrees: float, shape: Shape, v: np.ndarray, u: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ from ..io import OutputError, understand_camera
 from ..method.outcome import Step
 from ..settings import Settings, check_angle
 from . import components
+from .cameras import RayFormula
 from .doubts import doubts
 from .journal import Journal
 from .memory import check_driver, driver_needs, peak_memory, tile_for
@@ -113,10 +114,11 @@ def integrate(
     source = Source.from_arrays(normals, mask)
     given, corrected = understand_camera(camera, source.shape)
     view = as_camera(given)
-    if Wrap.from_name("auto", view, source.shape):
+    around = view.all_around if isinstance(view, RayFormula) else bool(Wrap.from_name("auto", view, source.shape))
+    if around and settings.get("wrap") != "none":
         raise ValueError(
             "camera: a map in tiles does not wrap around, so the two ends of a panorama would not meet; use "
-            "`quotientgraph.integrate`, which takes up to 2**29 pixels, or give the normals and the rays of a part of it"
+            '`quotientgraph.integrate`, which takes up to 2**29 pixels, or pass wrap="none" if they need not meet'
         )
     _refuse_what_needs_the_whole_map(settings)
     chosen = Settings.from_preset(preset, **{**settings, "joining": "none"})
@@ -130,6 +132,8 @@ def integrate(
     zarr()
     check_pool(client, workers)
     about = [*corrected, *doubts(source, view, frame)]
+    if around:
+        about.append("the camera sees all around, and the two ends of the map were not joined to each other")
     identity = {
         "quotientgraph": __version__,
         "input": [source.normals.identity, None if source.mask is None else source.mask.identity],
@@ -148,6 +152,7 @@ def integrate(
     job = Job(source, work, view, frame, connectivity, spacing, None, chosen)
     history: list[Step] = []
     with pool_for(client, workers) as pool:
+        waited = time.perf_counter() - began
         if pool.elsewhere:
             job = replace(job, source=source.on_disk(work.folder))
         run = Run(job, pool, journal, tolerance, progress or (lambda *_: None), warnings=about)
@@ -181,7 +186,8 @@ def integrate(
         rounds=run.changes,
         converged=converged,
         warnings=run.warnings,
-        seconds={**run.seconds, "total": time.perf_counter() - began},
+        joining=chosen.joining,
+        seconds={"cluster": waited, **run.seconds, "total": time.perf_counter() - began},
         tasks=run.tasks,
         busy={**run.busy, "driver": driver},
         critical=run.longest + driver,

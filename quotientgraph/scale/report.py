@@ -29,8 +29,11 @@ class Report:
         The iterations of the scales.
     converged : bool
     warnings : list of str
+    joining : str
+        What places components before the descent: "none", always. In memory, scenes with flat faces are by default placed
+        by their most certain borders first (``joining="certain"``); in tiles they are not.
     seconds : dict
-        Time by stage.
+        Time by stage; "cluster" is what passed before the first of them.
     tasks : dict
         For each stage the number of tasks that were run, and the processor time they took.
     busy : dict
@@ -56,6 +59,7 @@ class Report:
     rounds: list[float]
     converged: bool
     warnings: list[str]
+    joining: str
     seconds: dict[str, float]
     tasks: dict[str, list[float]]
     busy: dict[str, float]
