@@ -12,7 +12,9 @@ import numpy as np
 
 import laplacians
 
+from .beyond.certainty import nearby
 from .beyond.creases import with_creases
+from .beyond.face_fragments import settle_fragments
 from .beyond.hidden_faces import mark_inside
 from .beyond.joining import Witnesses, join, joined
 from .integration import integrate
@@ -53,6 +55,8 @@ def _joining(graph: QuotientGraph) -> None:
     join(3, Witnesses(left, left + 1, one, one, one, -one, -2 * one, -3 * one, 0.0), np.ones(3))
     joined(graph, np.zeros(graph.pixels.n_pixels))
     mark_inside(np.zeros((1, 2)), np.eye(3, 2), np.zeros(1, dtype=np.bool_))
+    settle_fragments(graph, np.zeros(graph.pixels.n_pixels, dtype=np.int32))
+    nearby(graph, np.zeros(1, dtype=np.int64), *np.ones((3, 1)))
 
 
 if __name__ == "__main__":

@@ -136,9 +136,8 @@ def test_the_residual_is_restricted(case):
     graph, lists, cell = case
     squares = Squares.from_graph(graph)
     r = np.random.default_rng(1).normal(size=lists.n) * (lists.inverse > 0)
-    z, coarse = grid_smoothing.smooth_and_restrict(
-        graph, on_grid(graph, cell, r.astype(np.float32)), squares, squares.n_groups
-    )
+    z, coarse = np.zeros(graph.n, dtype=np.float32), np.ones(squares.n_groups, dtype=np.float32)
+    grid_smoothing.smooth_and_restrict(graph, on_grid(graph, cell, r.astype(np.float32)), squares, z, coarse)
     product = np.empty(lists.n)
     lists.apply(z[cell], product)
     joined = lists.inverse > 0

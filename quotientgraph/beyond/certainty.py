@@ -13,8 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from laplacians.core.arrays import blocks
-from laplacians.core.jit import kernel
+from laplacians.core.jit import WHOLE, kernel, portion
 
+from ..geometry.normals import row_and_column
+from ..graph.quotient import Quotient
 from .joining import Judgement, Witnesses, weight_of_sides
 from .ridges import RIDGE
 
@@ -41,6 +43,7 @@ class _Constants:
 
 
 _RIGHT, _CHOSEN = _Right(), _Constants()
+_NOTHING = 60.0  # times the reach: beyond it a contradiction counts less than can be added to a number
 _CELL = 4  # pixels: the side of the cells for which nearness is computed
 
 
@@ -93,40 +96,54 @@ def _component_cues(judged: Judgement) -> tuple[np.ndarray, np.ndarray, np.ndarr
     def of_component(values: np.ndarray) -> np.ndarray:
         return np.bincount(w.left, values, n) + np.bincount(w.right, values, n)
 
-    near = np.zeros(pixels.n_pixels)
-    told = np.flatnonzero(against)
-    component = np.concatenate([w.left[told], w.right[told]])
-    order = np.argsort(component, kind="stable")
-    start = np.searchsorted(component[order], np.arange(n + 1))
-    piece = np.tile(told, 2)[order]
-    _nearby(
-        pixels.map.position, pixels.map.shape[1], graph.labels, start, facts.row[w.piece[piece]],
-        facts.column[w.piece[piece]], against[piece], _CHOSEN.reach, near,
-    )  # fmt: skip
+    told = np.tile(np.flatnonzero(against), 2)
+    component = np.where(np.arange(len(told)) < len(told) // 2, w.left[told], w.right[told])
+    near = nearby(graph, component, facts.row[w.piece[told]], facts.column[w.piece[told]], against[told])
     standing = np.log1p(of_component(np.where(~torn & valley, contact, 0.0)))
     return standing, np.log1p(of_component(against) / np.sqrt(size)), np.log(size / size.sum()), near
 
 
-@kernel
-def _nearby(position, width, labels, start, row, column, strength, reach, out):
+def nearby(
+    graph: Quotient, component: np.ndarray, row: np.ndarray, column: np.ndarray, strength: np.ndarray
+) -> np.ndarray:
+    """(n_pixels,) how much there is near each pixel at places (n,) of its own component, given with their strengths."""
+    pixels, (height, width) = graph.pixels, graph.pixels.map.shape
+    out = np.zeros(pixels.n_pixels)
+    if len(component):
+        order = np.argsort(component, kind="stable")
+        start = np.searchsorted(component[order], np.arange(graph.n_components + 1))
+        rows = np.arange(0, height + _CELL, _CELL, dtype=np.int32)
+        begin = np.searchsorted(pixels.map.position, rows * np.int32(width))
+        cells = len(begin) - 1, width // _CELL + 1
+        _nearby(
+            pixels.map.position, width, graph.labels, begin, start, row[order], column[order], strength[order],
+            _CHOSEN.reach, np.full(cells, -1, dtype=np.int32), np.empty(cells), out,
+        )  # fmt: skip
+    return out
+
+
+@kernel(parallel_from=2**19)
+def _nearby(position, width, labels, begin, start, row, column, strength, reach, seen, value, out, share=WHOLE):
     """Sum up the strengths of the places of each pixel's component, which fall off with their distance.
 
-    The places of component c are start[c]:start[c+1]. The distance is that of the middle of the pixel's cell.
+    The places of component c are start[c]:start[c+1]. The distance is that of the middle of the pixel's cell. Row i of
+    cells has the pixels begin[i]:begin[i+1]. `seen` (n_rows, n_columns) tells for which component the `value` of a cell was
+    computed last, and holds −1 on entry.
     """
-    columns = width // _CELL + 1
-    seen = np.full((position[-1] // width // _CELL + 1) * columns, -1, np.int32)
-    value = np.zeros(len(seen))
-    for p in range(len(position)):
-        c = labels[p]
-        if start[c] == start[c + 1]:
-            continue
-        i, j = position[p] // width // _CELL, position[p] % width // _CELL
-        cell = i * columns + j
-        if seen[cell] != c:
-            y, x = (i + 0.5) * _CELL - 0.5, (j + 0.5) * _CELL - 0.5
-            total = 0.0
-            for k in range(start[c], start[c + 1]):
-                dy, dx = row[k] - y, column[k] - x
-                total += strength[k] * np.exp(-np.sqrt(dy * dy + dx * dx) / reach)
-            seen[cell], value[cell] = c, total
-        out[p] = value[cell]
+    far = (_NOTHING * reach) ** 2
+    for i in portion(len(begin) - 1, share):
+        y = (i + 0.5) * _CELL - 0.5
+        for p in range(begin[i], begin[i + 1]):
+            c = labels[p]
+            if start[c] == start[c + 1]:
+                continue
+            j = row_and_column(position[p], width)[1] // _CELL
+            if seen[i, j] != c:
+                x, total = (j + 0.5) * _CELL - 0.5, 0.0
+                for k in range(start[c], start[c + 1]):
+                    dy, dx = row[k] - y, column[k] - x
+                    square = dy * dy + dx * dx
+                    if square < far:
+                        total += strength[k] * np.exp(-np.sqrt(square) / reach)
+                seen[i, j], value[i, j] = c, total
+            out[p] = value[i, j]

@@ -146,7 +146,10 @@ class _Plane:
 
     def __init__(self, component: int, normal_map: NormalMap, own: np.ndarray) -> None:
         self.component, self.own, self.shape = component, own, normal_map.shape
-        normal = normal_map.normals[own].mean(axis=0, dtype=np.float64)
+        normal = np.zeros(3)
+        for part in blocks(len(own)):  # in the order of the pixels, so that it is the sum of all of them at once
+            normal = np.vstack([normal, normal_map.normals[own[part]]]).sum(axis=0)
+        normal = normal / len(own)
         self.normal = normal / np.linalg.norm(normal)
         along = np.cross(self.normal, np.eye(3)[np.argmin(np.abs(self.normal))])
         self.axes = np.stack([along, np.cross(self.normal, along)], axis=1) / np.linalg.norm(along)

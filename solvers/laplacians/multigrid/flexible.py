@@ -86,6 +86,7 @@ def flexible_cg(
         # is rz, so that no copy of it is needed.
         beta = -alpha * dot(q, z) / rz if iteration > 1 else 0.0
         combine(p, z, beta)
+        hierarchy.give_back(0, z)
         curvature = graph.apply(p, q)
         if not curvature > 0:  # r is not a right-hand side of this graph, or not finite
             return Outcome(iteration - 1, float(np.sqrt(rr) / size), False)

@@ -15,9 +15,7 @@ from .grid import DAMPING, PARALLEL_FROM, GridGraph
 from .grid_contraction import Squares
 
 
-def smooth_and_restrict(
-    graph: GridGraph, r: np.ndarray, group: Squares, n_groups: int
-) -> tuple[np.ndarray, np.ndarray]:
+def smooth_and_restrict(graph: GridGraph, r: np.ndarray, group: Squares, z: np.ndarray, coarse: np.ndarray) -> None:
     """One sweep from top to bottom for L z = r from zero, and the sums of its residual over groups.
 
     Parameters
@@ -25,15 +23,13 @@ def smooth_and_restrict(
     graph : GridGraph
     r : (n,) float32
     group : Squares
-    n_groups : int
-
-    Returns
-    -------
     z : (n,) float32
+        Is written but for the frame of the grid, where it is zero on entry.
     coarse : (n_groups,) float32
-        r − L z added up over the groups.
+        Is written: r − L z added up over the groups.
     """
-    z, coarse, rows, m = np.zeros_like(r), np.zeros(n_groups, dtype=np.float32), graph.blocks, graph.n_cells
+    rows, m = graph.blocks, graph.n_cells
+    coarse.fill(0)
     into = group.first, group.part, group.on_grid(coarse), coarse
     image = graph.on_grid(z)
     _smooth_and_restrict(graph.weight, graph.on_grid(graph.inverse), graph.on_grid(r), *into, image, rows)
@@ -41,7 +37,6 @@ def smooth_and_restrict(
     z[m:] = r[m:] * graph.inverse[m:]
     if len(group.tail):
         _restrict_loose(*graph.loose, group.tail, group.head, z, coarse)
-    return z, coarse
 
 
 def correct_and_smooth(graph: GridGraph, r: np.ndarray, group: Squares, correction: np.ndarray, z: np.ndarray) -> None:

@@ -11,7 +11,7 @@ A preconditioner need not be exact, so it is kept in single precision; this halv
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -47,11 +47,14 @@ class Hierarchy:
         For each level the group that each unknown is contracted into; −1 if it has no neighbours. `Squares` for a grid.
     factor : Factor
         The factorised Laplacian of the coarsest graph, which is not among the levels.
+    spare : dict
+        Vectors of each level that nobody uses at the moment; see `room`.
     """
 
     levels: list[NeighbourLists | GridGraph]
     groups: list[np.ndarray | Squares]
     factor: Factor
+    spare: dict[tuple[int, str], list[np.ndarray]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def from_graph(cls, graph: NeighbourLists | GridGraph, coarsest: int) -> Hierarchy:
@@ -95,30 +98,54 @@ class Hierarchy:
         if depth == len(self.levels):
             return self.factor.solve(r.astype(np.float64)).astype(np.float32)
         graph, group = self.levels[depth], self.groups[depth]
-        r = r.astype(np.float32, copy=False)  # one type on all levels: each further one would be compiled too
-        n_coarse = self.levels[depth + 1].n if depth + 1 < len(self.levels) else len(self.factor.pivots)
+        rounded = r if r.dtype == np.float32 else self.room(depth, "f4")
+        if rounded is not r:  # one type on all levels: each further one would be compiled too
+            np.copyto(rounded, r, casting="same_kind")
         sweeps: Any = grid_smoothing if isinstance(graph, GridGraph) else smoothing
-        z, coarse = sweeps.smooth_and_restrict(graph, r, group, n_coarse)
-        sweeps.correct_and_smooth(graph, r, group, self._coarse_solution(depth + 1, coarse), z)
+        z, coarse = self.room(depth, "f4"), self.room(depth + 1, "f4")
+        sweeps.smooth_and_restrict(graph, rounded, group, z, coarse)
+        correction = self._coarse_solution(depth + 1, coarse)
+        sweeps.correct_and_smooth(graph, rounded, group, correction, z)
+        self.give_back(depth + 1, coarse)
+        if depth + 1 < len(self.levels):
+            self.give_back(depth + 1, correction)
+        if rounded is not r:
+            self.give_back(depth, rounded)
         return z
+
+    def room(self, depth: int, dtype: str) -> np.ndarray:
+        """A vector of a level: zeros, or what it was given back with. Its frame is zero if the level is on a grid.
+
+        A system takes longer to hand out new memory than it takes to fill it, and a cycle needs the same vectors each time.
+        """
+        kept = self.spare.get((depth, dtype))
+        if kept:
+            return kept.pop()
+        return np.zeros(self.levels[depth].n if depth < len(self.levels) else len(self.factor.pivots), dtype=dtype)
+
+    def give_back(self, depth: int, *vectors: np.ndarray) -> None:
+        """Keep vectors of a level that are no longer needed for those who ask for `room`."""
+        for vector in vectors:
+            self.spare.setdefault((depth, vector.dtype.str[1:]), []).append(vector)
 
     def _coarse_solution(self, depth: int, r: np.ndarray) -> np.ndarray:
         """One or two steps of conjugate gradients, preconditioned by the cycle of this level; exact on the coarsest."""
         first = self.cycle(depth, r)
         if depth == len(self.levels):
             return first
-        graph, product = self.levels[depth], np.empty(len(r))
+        graph, product = self.levels[depth], self.room(depth, "f8")
         rho = graph.apply(first, product)
-        if not rho > 0:
-            return first
-        step = dot(first, r) / rho
+        step = dot(first, r) / rho if rho > 0 else 0.0
         if not step:
+            self.give_back(depth, product)
             return first
         product *= -step
         product += r
-        left = product.astype(np.float32)
+        left = self.room(depth, "f4")
+        np.copyto(left, product, casting="same_kind")
         if dot(left, left) <= _ENOUGH * dot(r, r):
             first *= np.float32(step)
+            self.give_back(depth, product, left)
             return first
         second = self.cycle(depth, left)
         remaining = dot(second, left)
@@ -128,6 +155,7 @@ class Hierarchy:
         first *= np.float32(step - overlap * step2 / rho)
         second *= np.float32(step2)
         first += second
+        self.give_back(depth, product, left, second)
         return first
 
 

@@ -15,8 +15,8 @@ from .vectors import PARALLEL_FROM
 
 
 def smooth_and_restrict(
-    graph: NeighbourLists, r: np.ndarray, group: np.ndarray, n_groups: int
-) -> tuple[np.ndarray, np.ndarray]:
+    graph: NeighbourLists, r: np.ndarray, group: np.ndarray, z: np.ndarray, coarse: np.ndarray
+) -> None:
     """One forward Gauss-Seidel sweep for L z = r from zero, and the sums of its residual over groups.
 
     Parameters
@@ -25,18 +25,14 @@ def smooth_and_restrict(
     r : (n,) float32
     group : (n,) int32
         The group of each unknown; −1 if it has none.
-    n_groups : int
-
-    Returns
-    -------
     z : (n,) float32
+        Is written.
     coarse : (n_groups,) float32
-        r − L z added up over the groups.
+        Is written: r − L z added up over the groups.
     """
-    z, coarse = np.empty(graph.n, dtype=np.float32), np.zeros(n_groups, dtype=np.float32)
+    coarse.fill(0)
     _smooth(*graph.fields, r, z, block_size(graph.n))
     _restrict(graph.start, graph.neighbour, graph.weight, group, z, coarse, block_size(graph.n))
-    return z, coarse
 
 
 def correct_and_smooth(
