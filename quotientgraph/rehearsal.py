@@ -52,7 +52,7 @@ def _scales(graph: QuotientGraph) -> None:
 def _joining(graph: QuotientGraph) -> None:
     """Join the components of a graph that is not filled; before that a row of three by two borders."""
     left, one = np.arange(2), np.ones(2)
-    join(3, Witnesses(left, left + 1, one, one, one, -one, -2 * one, -3 * one, 0.0), np.ones(3))
+    join(3, Witnesses(left, left + 1, one, one, one, -one, -2 * one, -3 * one), np.ones(3))
     joined(graph, np.zeros(graph.pixels.n_pixels))
     mark_inside(np.zeros((1, 2)), np.eye(3, 2), np.zeros(1, dtype=np.bool_))
     settle_fragments(graph, np.zeros(graph.pixels.n_pixels, dtype=np.int32))

@@ -148,7 +148,7 @@ def _cues_of_components(
     """How large the two components are, whether they leave the picture, and what the rest of their outlines shows."""
     n, pixels = graph.n_components, graph.pixels
     left, right = facts.left, facts.right
-    size = np.append(np.bincount(graph.labels), 1).astype(np.float64)
+    size = np.append(graph.sizes, 1).astype(np.float64)
     height, width = pixels.map.shape
     row, column = np.divmod(pixels.map.position, width)
     edge = (row == 0) | (column == 0) | (row == height - 1) | (column == width - 1)
