@@ -24,8 +24,8 @@ parquet = pytest.importorskip("pyarrow.parquet")
 zarr = pytest.importorskip("zarr")
 
 from quotientgraph import scale  # noqa: E402
-from quotientgraph.scale import borders, coarse, rounds  # noqa: E402
-from quotientgraph.scale.coarse import Patch  # noqa: E402
+from quotientgraph.scale import borders, coarse_system, rounds  # noqa: E402
+from quotientgraph.scale.coarse import Grid, Patch  # noqa: E402
 from quotientgraph.scale.components import counted, unite  # noqa: E402
 from quotientgraph.scale.memory import bytes_of, check_driver, driver_needs, tile_for  # noqa: E402
 from quotientgraph.scale.seams import align  # noqa: E402
@@ -62,10 +62,10 @@ def bumpy(height, width, noise=0.0, tear=True, seed=3):
     return normals.astype(np.float32), mask
 
 
-def whole(normals, mask, camera=None, preset="best", angle="auto", connectivity=8, **settings):
+def whole(normals, mask, camera=None, preset="best", angle="auto", connectivity=8, wrap="none", **settings):
     """The same in memory, with an exact filling."""
     graph = QuotientGraph.from_normals(
-        normals, mask, camera, angle=angle, connectivity=connectivity, preset=preset, check=False
+        normals, mask, camera, angle=angle, connectivity=connectivity, preset=preset, wrap=wrap, check=False
     )
     return graph.optimize(fill_solver=EXACT, preset=preset, joining="none", **settings)
 
@@ -266,10 +266,10 @@ def test_the_size_of_groups_of_edges_does_not_matter(small, undisturbed, tmp_pat
 
 def test_a_large_coarse_grid_is_solved_by_multigrid(small, tmp_path, monkeypatch):
     """In place of a factorisation, with the same answer; if it fails, the factorisation is made after all."""
-    monkeypatch.setattr(coarse, "MANY", 0)
+    monkeypatch.setattr(coarse_system, "MANY", 0)
     depth, report = scale.integrate(*small, out=tmp_path / "a" / "depth.zarr", tile=48, workers=1)
     assert difference(whole(*small), depth.compute()) < 1e-6
-    monkeypatch.setattr(coarse, "_MULTIGRID", laplacians.Multigrid(rtol=1e-14, maxiter=1, coarsest=1))
+    monkeypatch.setattr(coarse_system, "_MULTIGRID", laplacians.Multigrid(rtol=1e-14, maxiter=1, coarsest=1))
     depth, again = scale.integrate(*small, out=tmp_path / "b" / "depth.zarr", tile=48, workers=1)
     assert difference(whole(*small), depth.compute()) < 1e-6
     assert len(again.rounds) == len(report.rounds)
@@ -409,18 +409,41 @@ def test_a_panorama_by_formula_is_that_of_the_array(tmp_path, latitude):
     assert difference(whole(normals, None, camera), depth.compute()) < 1e-6
 
 
-def test_the_ends_of_a_panorama_are_left_apart_on_demand_only(tmp_path):
-    """A camera that sees all around is refused, unless the user says that nothing wraps; then the report says so."""
-    shape = (48, 96)
-    formula = scale.RayFormula.equirectangular(shape)
-    normals = (-RayMap.equirectangular(shape).rays(shape) * [1, -1, -1]).astype(np.float32)
-    with pytest.raises(ValueError, match=r'camera: .*wrap="none"'):
-        scale.integrate(normals, None, formula, tmp_path / "depth.zarr", tile=48, workers=1)
-    depth, report = scale.integrate(normals, None, formula, tmp_path / "depth.zarr", tile=48, workers=1, wrap="none")
-    assert any("not joined" in text for text in report.warnings)
+def room(shape, latitude, seed=1):
+    """A panorama, and normals of walls around it that bend, with holes, in the frame of OpenGL."""
+    camera = RayMap.equirectangular(shape, latitude=latitude)
+    rays, random = camera.rays(shape), np.random.default_rng(seed)
+    v, u = np.mgrid[: shape[0], : shape[1]]
+    turn = 2 * np.pi * u / shape[1]
+    lean = [0.2 * np.sin(k * turn + 3 * v / shape[0] + random.uniform(0, 6)) for k in (1, 2, 5)]
+    normals = (-rays + np.stack(lean, axis=-1)) * [1, -1, -1]
+    wall = (u + 20) // 60 % 3  # one of the walls goes on across the border
+    normals[..., 0] += 0.4 * (wall == 1)
+    normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
+    mask = random.random(shape) > 0.003
+    return normals.astype(np.float32), mask, camera
+
+
+@pytest.mark.parametrize(
+    ("by_formula", "tile", "preset"), [(True, 48, "paper"), (False, 48, "paper"), (True, 96, "best")]
+)
+def test_the_two_ends_of_a_panorama_meet(tmp_path, by_formula, tile, preset):
+    """The depth is that of the panorama in memory, which wraps; with few columns of tiles too."""
+    shape, latitude = (56, 200), (-50.4, 50.4)  # square pixels: in memory, focal lengths do not look across the border
+    normals, mask, camera = room(shape, latitude)
+    view = scale.RayFormula.equirectangular(shape, latitude=latitude) if by_formula else camera
+    depth, report = scale.integrate(normals, mask, view, tmp_path / "depth.zarr", tile=tile, workers=1, preset=preset)
+    expected = whole(normals, mask, camera, preset, wrap="x")
+    assert difference(expected, depth.compute()) < 1e-6
+    assert np.array_equal(zarr.open_array(report.components, mode="r")[:], expected.levels[0].label_image())
+    assert any("were joined" in text for text in report.warnings)
+    apart = whole(normals, mask, camera, preset)
+    assert difference(apart, depth.compute()) > 1e-4, "the two ends say the same without being joined"
+    depth, report = scale.integrate(
+        normals, mask, view, tmp_path / "apart.zarr", tile=tile, workers=1, preset=preset, wrap="none"
+    )
+    assert difference(apart, depth.compute()) < 1e-6
     assert report.joining == "none"
-    found = depth.compute()
-    assert np.ptp(found) < 0.02 * found.mean()
 
 
 def test_the_coarse_system_is_the_galerkin_product(small):
@@ -429,7 +452,7 @@ def test_the_coarse_system_is_the_galerkin_product(small):
     graph = QuotientGraph.from_normals(*small, check=False)
     number = np.full((shape[0] + 2, shape[1] + 2), -1, dtype=np.int32)
     number[1:-1, 1:-1] = np.where(graph.label_image() < 3, graph.label_image(), -1)
-    patch = Patch.from_ranks(Box(0, 0, *shape), 16, number, np.array([1, -1, 0]), shape)
+    patch = Patch.from_ranks(Box(0, 0, *shape), Grid(shape, 16), number, np.array([1, -1, 0]))
     random = np.random.default_rng(1)
     weight, laplacian = np.zeros((4, *number.shape), dtype=np.float32), []
     for k, (dv, du) in enumerate(((0, 1), (1, -1), (1, 0), (1, 1))):
@@ -481,10 +504,10 @@ def test_memory_decides_on_the_tile():
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"wrap": "x"}, r"wrap: .*do not meet.*quotientgraph\.integrate"),
+        ({"wrap": "x"}, r"wrap='x': .*no others.*quotientgraph\.integrate"),
         ({"joining": "certain"}, "joining: .*leave it out"),
         ({"anchors": [(1, 1, 1.0)]}, "anchors: .*leave it out"),
-        ({"camera": RayMap.equirectangular((96, 192))}, "camera: .*panorama"),
+        ({"camera": RayMap.equirectangular((96, 192)), "wrap": "y"}, "wrap='y': .*no others"),
     ],
     ids=["wrap", "joining", "anchors", "panorama"],
 )

@@ -14,7 +14,7 @@ from .reconstruct import given_settings
 
 _ONLY_TILES = ("tile", "scheduler", "workers", "memory", "resume", "overwrite")
 _NOT_WITH_TILES = (
-    "method", "depth_prior", "prior_confidence", "anchor", "texture", "dump_systems", "rays", "panorama", "wrap", "slope",
+    "method", "depth_prior", "prior_confidence", "anchor", "texture", "dump_systems", "rays", "slope",
     "segments", "split_image", "lines", "faces", "error", "contact", "take", "alternatives",
 )  # fmt: skip
 
@@ -64,6 +64,8 @@ def run(args: argparse.Namespace) -> int:
     place = args.inputs[0]
     mask = None if args.mask in (None, "none") else args.mask
     options: dict[str, Any] = {} if args.connectivity is None else {"connectivity": args.connectivity}
+    if args.wrap is not None:
+        options["wrap"] = args.wrap
     if args.angle is not None:
         options["angle"] = None if args.angle == "none" else args.angle
     with contextlib.closing(StageBar(Path(place).name, args.quiet or args.json)) as bar:
@@ -110,6 +112,8 @@ def _camera(args: argparse.Namespace, shape: tuple[int, int]) -> Any:
         return Pinhole.from_fov(args.fov, shape)
     if args.fisheye is not None:
         return RayFormula.fisheye(args.fisheye, shape)
+    if args.panorama:
+        return RayFormula.equirectangular(shape)
     if args.orthographic is not None:
         return Orthographic(args.orthographic)
     return None if args.camera is None else read_camera(args.camera, shape)[0]

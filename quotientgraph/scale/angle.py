@@ -18,7 +18,7 @@ def count_pixels(job: Job, k: int) -> Written:
 def sample_bends(job: Job, k: int) -> Written:
     """Write the bends at the pixels of a tile that are in the rows and columns to look at."""
     core, step = job.tiling.core(k), sample_step(_n_pixels(job.work))
-    found, box = [], job.tiling.window(k, 1)
+    found, box = [], job.tiling.window(k, 1).common(Box(0, 0, *job.tiling.shape))
     lines = [(down, at) for down in (False, True) for at in _lines(core, down, step)]
     if lines:
         normals, mask = job.source.read(box)

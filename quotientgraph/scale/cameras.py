@@ -57,7 +57,7 @@ class RayFormula(Camera):
     ) -> Self:
         """Panorama whose columns are longitudes and whose rows are latitudes; see `RayMap.equirectangular`.
 
-        The outer borders of a map in tiles do not meet, so that a panorama of 360 degrees needs ``wrap="none"``.
+        The two ends of a panorama of 360 degrees meet, if its width is a multiple of 8.
         """
         equirectangular_rays((1, 1), longitude, latitude)  # raises what is wrong with them
         return cls(partial(_equirectangular, shape, longitude, latitude), shape, True)
@@ -81,9 +81,11 @@ class RayFormula(Camera):
         """The rays of a box, with the focal lengths that they have in the whole map."""
         reach = REACH if self.spherical else 1
         wide = Box(box.top - reach, box.left - reach, box.bottom + reach, box.right + reach)
-        wide = wide.common(Box(0, 0, *self.shape))
+        # A box beyond the left or the right border is one of a map that goes all around.
+        wide = wide.common(Box(0, min(box.left, 0), self.shape[0], max(box.right, self.shape[1])))
         part = box.within(wide)
-        rays = self.formula(np.arange(wide.top, wide.bottom)[:, None], np.arange(wide.left, wide.right)[None, :])
+        columns = np.arange(wide.left, wide.right) % self.shape[1]
+        rays = self.formula(np.arange(wide.top, wide.bottom)[:, None], columns[None, :])
         if self.spherical:
             return self._around(rays, part)
         x, y = _slopes(rays)
@@ -181,7 +183,10 @@ def window_camera(camera: Camera, shape: Shape, box: Box) -> Camera:
     if isinstance(camera, RayFormula):
         return camera.window(box)
     if isinstance(camera, RayMap):
-        focal, part = camera.focal(shape), box.within(Box(0, 0, *shape))
+        focal, part = (
+            camera.focal(shape),
+            np.ix_(np.arange(box.top, box.bottom), np.arange(box.left, box.right) % shape[1]),
+        )
         x, y, z = (np.ascontiguousarray(values[part]) for values in camera.coordinates(shape))
         return WindowRays(x, y, z, focal if np.ndim(focal) == 0 else np.asarray(focal)[part], camera.spherical)
     raise ValueError(

@@ -2,7 +2,7 @@
 
 Tiles correct each other's filling only where their windows overlap. What is wrong over longer distances is corrected here,
 by the best combination of the coarse functions. The system for it (PᵀLP, where the columns of P are the functions) is added
-up over the edges of all tiles and factorised once.
+up over the edges of all tiles; see `quotientgraph.scale.coarse_system`.
 
 An edge spans one pixel, so that both of its ends lie in one closed cell of the grid. It therefore adds to the equations of
 the four corners of that cell only.
@@ -11,24 +11,45 @@ the four corners of that cell only.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
-from laplacians import LaplacianSystem, Multigrid, NeighbourLists, Pattern
 from laplacians.core.jit import kernel
-from laplacians.direct.cholesky import Factor, factorise
 
 from ..geometry.camera import Shape
 from .tiling import Box
-from .work import Work
 
-# What is added to the diagonal, as a part of it. Constants cost no energy, nor do functions that differ nowhere on a small
-# component, so that the matrix alone is singular.
-_GROUND = 1e-10
-# Nodes above which the coarse system is solved by multigrid: that takes 150 bytes a node, a factorisation 1.9 kB.
-MANY = 30_000
-_MULTIGRID = Multigrid(rtol=1e-10, maxiter=100)
+
+@dataclass(frozen=True)
+class Grid:
+    """The nodes over a whole map.
+
+    Attributes
+    ----------
+    shape : (H, W)
+        Of the map.
+    spacing : int
+        Pixels between nodes; it divides the width if the map goes all around.
+    around : bool
+    """
+
+    shape: Shape
+    spacing: int
+    around: bool = False
+
+    @property
+    def across(self) -> int:
+        """Nodes in a row."""
+        return self.shape[1] // self.spacing if self.around else (self.shape[1] - 1) // self.spacing + 2
+
+    @property
+    def size(self) -> int:
+        """Nodes of the grid, which is the number of keys of each component."""
+        return ((self.shape[0] - 1) // self.spacing + 2) * self.across
+
+    def keys(self, rank: np.ndarray, row: np.ndarray, column: np.ndarray) -> np.ndarray:
+        """The number that nodes of components have in the whole map, int64; the three are broadcast."""
+        return rank * self.size + row * self.across + (column % self.across if self.around else column)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,34 +60,34 @@ class Patch:
     ----------
     box : Box
         The window.
-    spacing : int
-        Pixels between nodes.
     number : (height, width) int32
         Component of each cell, as `Field` numbers them; the window begins at the second row and column. −1 for none.
     slot : (n_components,) int32
         Which of `ranks` each of those components is; −1 if it has no coarse functions.
     ranks : (m,) int64
         Number of each component among those with coarse functions.
-    shape : (H, W)
-        Of the whole map.
+    grid : Grid
     """
 
     box: Box
-    spacing: int
     number: np.ndarray
     slot: np.ndarray
     ranks: np.ndarray
-    shape: Shape
+    grid: Grid
 
     @classmethod
-    def from_ranks(cls, box: Box, spacing: int, number: np.ndarray, rank: np.ndarray, shape: Shape) -> Patch:
+    def from_ranks(cls, box: Box, grid: Grid, number: np.ndarray, rank: np.ndarray) -> Patch:
         """From the rank (n_components,) of each component, −1 for none."""
         seen = np.zeros(len(rank), dtype=bool)
         _mark(number, seen)
         used = seen & (rank >= 0)
         ranks = np.unique(rank[used])
         slot = np.where(used, np.searchsorted(ranks, rank), -1).astype(np.int32)
-        return cls(box, spacing, number, slot, ranks.astype(np.int64), shape)
+        return cls(box, number, slot, ranks.astype(np.int64), grid)
+
+    @property
+    def spacing(self) -> int:
+        return self.grid.spacing
 
     @property
     def corner(self) -> tuple[int, int]:
@@ -85,8 +106,9 @@ class Patch:
         """(m, rows, columns) int64: the number that each node of each component has in the whole map."""
         _, rows, columns = self.size
         row, column = self.corner
-        node = (row + np.arange(rows))[:, None] * nodes_across(self.shape, self.spacing) + column + np.arange(columns)
-        return self.ranks[:, None, None] * n_nodes(self.shape, self.spacing) + node
+        return self.grid.keys(
+            self.ranks[:, None, None], (row + np.arange(rows))[:, None], column + np.arange(columns)[None, :]
+        )
 
     @property
     def _place(self) -> tuple[int, ...]:
@@ -129,81 +151,6 @@ class Patch:
         return summed(row[upper], column[upper], cells[upper])
 
 
-@dataclass(frozen=True, eq=False)
-class CoarseSystem:
-    """The coarse system of the whole map.
-
-    Attributes
-    ----------
-    keys : (n,) int64
-        Sorted numbers of the nodes that have an equation.
-    edges : LaplacianSystem or None
-        None if there is no node.
-    ground : (n,) float64
-        What is added to the diagonal.
-    component : (n,) int64
-        Component of each node, counted from 0.
-    """
-
-    keys: np.ndarray
-    edges: LaplacianSystem | None
-    ground: np.ndarray
-    component: np.ndarray
-
-    @classmethod
-    def from_tables(cls, work: Work, per_component: int) -> CoarseSystem:
-        """From the entries in the tables ``start`` of all tiles, the upper triangle by keys.
-
-        `per_component` is the number of keys of each component.
-        """
-        row, column, value = summed(*(work.joined("start", name) for name in ("row", "column", "value")))
-        if not len(row):
-            return cls(row, None, value, row)
-        keys = np.unique(np.append(row, column))
-        tail, head = np.searchsorted(keys, row).astype(np.int32), np.searchsorted(keys, column).astype(np.int32)
-        on = tail == head
-        diagonal = np.bincount(tail[on], value[on], len(keys))
-        ground = _GROUND * (diagonal + 1e-4 * diagonal.max())
-        weight = -value[~on]
-        system = LaplacianSystem(Pattern(len(keys), tail[~on], head[~on]), weight, np.zeros_like(weight))
-        # The diagonal is added up from the weights again; the difference to the true one is rounding.
-        return cls(keys, system, ground, np.unique(keys // per_component, return_inverse=True)[1])
-
-    @cached_property
-    def _factor(self) -> Factor:
-        assert self.edges is not None
-        return factorise(self.edges, self.ground)
-
-    def solve(self, rhs: np.ndarray) -> np.ndarray:
-        """(n,) solution whose mean over the nodes of each component is zero.
-
-        Nothing but the little that was added to the diagonal holds the mean, so that rounding would move it.
-        """
-        if self.edges is None:
-            return np.zeros(0)
-        x = self._by_multigrid(rhs) if len(rhs) > MANY else None
-        if x is None:
-            x = self._factor.solve(rhs)
-        mean = np.bincount(self.component, x) / np.bincount(self.component)
-        return x - mean[self.component]
-
-    def _by_multigrid(self, rhs: np.ndarray) -> np.ndarray | None:
-        """The solution in little memory; None if it was not reached, which thin components can bring about."""
-        assert self.edges is not None
-        pattern = self.edges.pattern
-        lists = NeighbourLists.from_edges(pattern.n, pattern.tail, pattern.head, self.edges.weight)
-        solution = _MULTIGRID.improve(lists, np.zeros(len(rhs)), rhs.copy())
-        return solution.x if solution.converged else None
-
-    def gathered(self, keys: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """(n,) values added up by their keys, which may repeat; keys without an equation are passed over."""
-        if not len(self.keys):
-            return np.zeros(0)
-        at = np.searchsorted(self.keys, keys)
-        known = self.keys[np.minimum(at, len(self.keys) - 1)] == keys
-        return np.bincount(at[known], values[known], len(self.keys)).astype(np.float64)
-
-
 def summed(row: np.ndarray, column: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Entries of a matrix sorted by (row, column), with equal places added up."""
     order = np.lexsort((column, row))
@@ -212,16 +159,6 @@ def summed(row: np.ndarray, column: np.ndarray, value: np.ndarray) -> tuple[np.n
         return row, column, value
     begin = np.flatnonzero(np.append(True, (row[1:] != row[:-1]) | (column[1:] != column[:-1])))
     return row[begin], column[begin], np.add.reduceat(value, begin)
-
-
-def nodes_across(shape: Shape, spacing: int) -> int:
-    """Nodes in a row of the grid over a map."""
-    return (shape[1] - 1) // spacing + 2
-
-
-def n_nodes(shape: Shape, spacing: int) -> int:
-    """Nodes of the grid over a map."""
-    return ((shape[0] - 1) // spacing + 2) * nodes_across(shape, spacing)
 
 
 @kernel

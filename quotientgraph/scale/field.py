@@ -13,8 +13,7 @@ import numpy as np
 
 from laplacians.core.jit import kernel
 
-from ..geometry.camera import Shape
-from .tiling import Box
+from .tiling import Box, Tiling
 from .window import Job
 from .work import Lookup, Work
 
@@ -33,8 +32,7 @@ class Field:
         Which of `names` each cell belongs to; −1 elsewhere.
     weight : (4, height, width) float32
         Weights of the edges to the right, lower left, lower and lower right neighbour; 0 where there is no edge.
-    shape : (H, W)
-        Of the whole map.
+    tiling : Tiling
     """
 
     box: Box
@@ -42,7 +40,7 @@ class Field:
     names: np.ndarray
     number: np.ndarray
     weight: np.ndarray
-    shape: Shape
+    tiling: Tiling
 
     @classmethod
     def read(cls, job: Job, k: int, reach: int) -> Field:
@@ -57,18 +55,17 @@ class Field:
         placed, room = _framed(number, -1), _framed(gamma, 0)
         weight = np.zeros((4, *placed.shape), dtype=np.float32)
         _weigh(room, placed, job.connectivity == 8, weight)
-        field = cls(box, job.tiling.core(k), names, placed, weight, job.tiling.shape)
+        field = cls(box, job.tiling.core(k), names, placed, weight, job.tiling)
         if job.contracted and len(names):
             field._leave_out(job)
         return field
 
     def _leave_out(self, job: Job) -> None:
         """Set the weights of the edges with a depth jump to zero; they are kept by tile as pairs of positions."""
-        tables = [job.work.table("hidden", k) for k, _ in job.tiling.parts(self.box)]
+        tables = [job.work.table("hidden", k) for k in {k for k, _ in job.tiling.parts(self.box)}]
         tail, head = (np.concatenate([t[end] for t in tables]) for end in ("tail", "head"))
-        row, column = np.divmod(tail, self.shape[1])
-        step = np.searchsorted(self.shape[1] * np.array([0, 1, 1, 1]) + [1, -1, 0, 1], head - tail)
-        row, column = row - self.box.top, column - self.box.left
+        step = self.tiling.steps(tail, head)
+        row, column = self.tiling.places(self.box, tail)
         seen = (row >= 0) & (row < self.box.shape[0]) & (column >= 0) & (column < self.box.shape[1])
         self.weight[step[seen], row[seen] + 1, column[seen] + 1] = 0
 
@@ -91,11 +88,11 @@ class Field:
     def rim(self) -> np.ndarray:
         """(n,) cells of the outermost pixels of the window, except where the whole map ends."""
         chosen = np.zeros(self.number.shape, dtype=bool)
-        window = chosen[self.inner]
+        window, (height, width) = chosen[self.inner], self.tiling.shape
         window[:1] |= self.box.top > 0
-        window[-1:] |= self.box.bottom < self.shape[0]
-        window[:, :1] |= self.box.left > 0
-        window[:, -1:] |= self.box.right < self.shape[1]
+        window[-1:] |= self.box.bottom < height
+        window[:, :1] |= self.tiling.around or self.box.left > 0
+        window[:, -1:] |= self.tiling.around or self.box.right < width
         return np.flatnonzero(chosen)
 
     def hold_rim(self) -> np.ndarray:
@@ -110,7 +107,7 @@ class Field:
 def crossing_numbers(work: Work, box: Box) -> tuple[np.ndarray, np.ndarray]:
     """The components of a box that lie in several tiles, sorted, and the image of their numbers in this list (or −1)."""
     lookup, crossing = work.lookup("components"), work.read("crossing")
-    tiles = [k for k, _ in work.tiling.parts(box)]
+    tiles = sorted({k for k, _ in work.tiling.parts(box)})
     tables = [np.asarray(lookup.of(k)) for k in tiles]
     names = np.unique(np.concatenate([table[crossing[table]] for table in tables]))
     numbers = [np.where(crossing[table], np.searchsorted(names, table), -1).astype(np.int32) for table in tables]

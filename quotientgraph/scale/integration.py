@@ -115,16 +115,12 @@ def integrate(
     given, corrected = understand_camera(camera, source.shape)
     view = as_camera(given)
     around = view.all_around if isinstance(view, RayFormula) else bool(Wrap.from_name("auto", view, source.shape))
-    if around and settings.get("wrap") != "none":
-        raise ValueError(
-            "camera: a map in tiles does not wrap around, so the two ends of a panorama would not meet; use "
-            '`quotientgraph.integrate`, which takes up to 2**29 pixels, or pass wrap="none" if they need not meet'
-        )
+    around = _wraps(settings.pop("wrap", "auto"), around, source.shape)
     _refuse_what_needs_the_whole_map(settings)
     chosen = Settings.from_preset(preset, **{**settings, "joining": "none"})
     if chosen.fill_solver != "auto":
         raise ValueError("fill_solver: a map in tiles is filled by multigrid; leave it at its default")
-    tiling = _tiling(source, tile, overlap, memory)
+    tiling = _tiling(source, tile, overlap, memory, around)
     where = Outputs(Path(out).resolve(), dtype)
     work = Work(where.depth.with_name(where.depth.name.removesuffix(".zarr") + ".work"), tiling)
     if where.depth.exists() and not (overwrite or (resume and work.folder.exists())):
@@ -133,13 +129,13 @@ def integrate(
     check_pool(client, workers)
     about = [*corrected, *doubts(source, view, frame)]
     if around:
-        about.append("the camera sees all around, and the two ends of the map were not joined to each other")
+        about.append("the two ends of the panorama were joined; rows at its poles were not joined across them")
     identity = {
         "quotientgraph": __version__,
         "input": [source.normals.identity, None if source.mask is None else source.mask.identity],
         "settings": {**asdict(chosen), "angle": angle, "frame": frame, "connectivity": connectivity},
         "camera": repr(view),
-        "tiles": [tiling.tile, tiling.overlap, tolerance, dtype],
+        "tiles": [tiling.tile, tiling.overlap, tiling.around, tolerance, dtype],
     }
     try:
         where.depth.parent.mkdir(parents=True, exist_ok=True)
@@ -149,6 +145,8 @@ def integrate(
             raise
         raise OutputError(f"{where.depth}: cannot be written there ({error.strerror}); choose another folder") from None
     spacing = max(ALIGNED, tiling.overlap // 2)
+    while around and source.shape[1] % spacing:  # ends at 8, which divides the width
+        spacing -= ALIGNED
     job = Job(source, work, view, frame, connectivity, spacing, None, chosen)
     history: list[Step] = []
     with pool_for(client, workers) as pool:
@@ -206,13 +204,26 @@ def integrate(
     return as_dask(where.depth), report
 
 
+def _wraps(wanted: str | None, sees_around: bool, shape: tuple[int, int]) -> bool:
+    """Whether the two ends of the map are joined, from what the user asks for."""
+    if wanted in ("none", None) or (wanted == "auto" and not sees_around):
+        return False
+    if wanted not in ("auto", "x") or not sees_around:
+        raise ValueError(
+            f"wrap={wanted!r}: in tiles the left and the right border of a panorama meet, and no others; use "
+            "`quotientgraph.integrate`, which takes up to 2**29 pixels in memory, or repeat a margin of the map at its end "
+            'and pass wrap="none"'
+        )
+    if shape[1] % ALIGNED or shape[1] < 8 * MARGIN:
+        raise ValueError(
+            f"camera: a panorama in tiles has a width of at least {8 * MARGIN} pixels that is a multiple of {ALIGNED}, got "
+            f'{shape[1]}; use `quotientgraph.integrate`, or pass wrap="none" if its two ends need not meet'
+        )
+    return True
+
+
 def _refuse_what_needs_the_whole_map(settings: dict[str, Any]) -> None:
     """Raise a `ValueError` for keywords of `quotientgraph.integrate` that a map in tiles does not take."""
-    if settings.pop("wrap", "none") not in ("none", None):
-        raise ValueError(
-            "wrap: the outer borders of a map in tiles do not meet; use `quotientgraph.integrate`, which takes up to 2**29 "
-            "pixels in memory, or repeat a margin of the map at its end and leave wrap out"
-        )
     if settings.get("joining", "none") != "none":
         raise ValueError('joining: components of a map in tiles are placed by the descent; leave it out or use "none"')
     for name in ("method", "prior", "prior_confidence", "anchors", "labels", "image", "forbidden"):
@@ -220,7 +231,7 @@ def _refuse_what_needs_the_whole_map(settings: dict[str, Any]) -> None:
             raise ValueError(f"{name}: a map in tiles does not take it; use `quotientgraph.integrate`, or leave it out")
 
 
-def _tiling(source: Source, tile: int | None, overlap: int | None, memory: float | None) -> Tiling:
+def _tiling(source: Source, tile: int | None, overlap: int | None, memory: float | None, around: bool) -> Tiling:
     """The tiles that a user asks for, but not larger than the map."""
     if tile is None:
         tile = min(TILE, tile_for(memory)) if memory is not None else TILE
@@ -229,5 +240,11 @@ def _tiling(source: Source, tile: int | None, overlap: int | None, memory: float
             raise ValueError(f"{name}={value!r} must be a whole number of pixels, a multiple of {ALIGNED}")
     whole = max(2 * MARGIN, -(-max(source.shape) // ALIGNED) * ALIGNED)
     side = min(tile, whole)
+    if around:  # a window must not meet itself
+        side = min(side, source.shape[1] // 2 // ALIGNED * ALIGNED)
     reach = max(MARGIN, min(128, side // 16 // ALIGNED * ALIGNED)) if overlap is None else overlap
-    return Tiling(source.shape, side, reach)
+    if around and side + 2 * reach > source.shape[1]:
+        raise ValueError(
+            f"overlap={reach}: tiles of {side} pixels with it are wider than the panorama; choose a smaller overlap"
+        )
+    return Tiling(source.shape, side, reach, around)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..graph.quotient import Quotient
+from .tiling import Tiling
 from .window import Job, Window
 
 
@@ -14,19 +15,18 @@ def left_out_edges(job: Job, window: Window) -> Callable[[Quotient, np.ndarray, 
     """The hook of `quotientgraph.method.filling.equations` that leaves out the edges found over all tiles."""
     if not job.contracted:
         return None
-    tables = [job.work.table("hidden", k) for k, _ in job.tiling.parts(window.box)]
+    tables = [job.work.table("hidden", k) for k in {k for k, _ in job.tiling.parts(window.box)}]
     tail, head = (np.concatenate([t[end] for t in tables]) for end in ("tail", "head"))
-    found = edge_numbers(window, tail, head)
+    found = edge_numbers(window, job.tiling, tail, head)
     return lambda graph, weight, jump: found
 
 
-def edge_numbers(window: Window, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
+def edge_numbers(window: Window, tiling: Tiling, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
     """Numbers of the window's edges between given positions of the map; pairs that the window does not have are dropped."""
-    box, width, pixels = window.box, window.shape[1], window.pixels
+    box, pixels = window.box, window.pixels
     ends = []
     for position in (tail, head):
-        row, column = np.divmod(position, width)
-        row, column = row - box.top, column - box.left
+        row, column = tiling.places(box, position)
         seen = (row >= 0) & (row < box.shape[0]) & (column >= 0) & (column < box.shape[1])
         ends.append(np.where(seen, pixels.map.index[np.where(seen, row, 0), np.where(seen, column, 0)], -1))
     both = (ends[0] >= 0) & (ends[1] >= 0)

@@ -94,7 +94,7 @@ def correct(job: Job, k: int, number: int) -> Written:
 def coarse_patch(job: Job, field: Field) -> Patch:
     """The coarse grid in a window."""
     rank = job.work.read("coarse.rank")[field.names]
-    return Patch.from_ranks(field.box, job.spacing, field.number, rank, field.shape)
+    return Patch.from_ranks(field.box, job.grid, field.number, rank)
 
 
 def _window_correction(field: Field, rhs: np.ndarray) -> np.ndarray:

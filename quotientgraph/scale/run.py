@@ -16,7 +16,7 @@ from ..beyond.doubts import CHOSEN as DOUBTS
 from ..io.atomic import OutputError
 from ..method.outcome import Step
 from . import angle, borders, components, filling, hidden, outputs, rounds, seams
-from .coarse import CoarseSystem, n_nodes
+from .coarse_system import CoarseSystem
 from .journal import Journal
 from .memory import peak_memory
 from .pool import Pool, Task
@@ -138,7 +138,7 @@ class Run:
         if not found.crossing.any():
             return 0
         self.stage("pull.0", seams.pull, 0)
-        system = CoarseSystem.from_tables(work, n_nodes(self.job.tiling.shape, self.job.spacing))
+        system = CoarseSystem.from_tables(work, self.job.grid.size)
         residual = self._sums(system, "start", "pull.0")
         pulled = np.zeros_like(residual)
         for number in range(1, _MOST_ROUNDS + 1):

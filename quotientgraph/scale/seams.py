@@ -11,7 +11,6 @@ import numpy as np
 import laplacians
 from laplacians import LaplacianSystem
 
-from .coarse import n_nodes, nodes_across
 from .components import Components
 from .window import Job
 from .work import Lookup, Work, Written
@@ -90,11 +89,10 @@ def _edges(job: Job, k: int) -> dict[str, np.ndarray]:
 
 def _restricted(job: Job, rank: np.ndarray, position: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Keys and values of Pᵀ of values at flat positions, four for each; see `quotientgraph.scale.coarse`."""
-    shape, spacing = job.tiling.shape, job.spacing
-    row, column = np.divmod(position, shape[1])
-    across = nodes_across(shape, spacing)
-    first = rank * n_nodes(shape, spacing) + row // spacing * across + column // spacing
+    grid, spacing = job.grid, job.spacing
+    row, column = np.divmod(position, job.tiling.shape[1])
     p, q = row % spacing / spacing, column % spacing / spacing
-    keys = [first, first + 1, first + across, first + across + 1]
+    row, column = row // spacing, column // spacing
+    keys = [grid.keys(rank, row + down, column + right) for down in (0, 1) for right in (0, 1)]
     shares = [(1 - p) * (1 - q), (1 - p) * q, p * (1 - q), p * q]
     return np.concatenate(keys), np.concatenate([share * value for share in shares])

@@ -46,6 +46,17 @@ class Box(NamedTuple):
             slice(self.left - other.left, self.right - other.left),
         )
 
+    def moved(self, columns: int) -> Box:
+        """The box so many columns further to the right."""
+        return Box(self.top, self.left + columns, self.bottom, self.right + columns)
+
+    def turns(self, width: int) -> Iterator[tuple[int, Box]]:
+        """The parts of a box that may reach beyond a map of this width: how far each was moved, and the part in the map."""
+        for begin in range(self.left // width * width, max(self.right, 1), width):
+            piece = self.moved(-begin).common(Box(self.top, 0, self.bottom, width))
+            if piece.left < piece.right:
+                yield begin, piece
+
     def common(self, other: Box) -> Box:
         """What two boxes share."""
         return Box(
@@ -67,6 +78,9 @@ class Tiling:
         Pixels along the side of a tile, a multiple of 8.
     overlap : int
         How far the window of a tile reaches beyond it while filling is corrected, a multiple of 8.
+    around : bool
+        Whether the last column goes on in the first one. Windows then reach beyond the map: their columns may be negative
+        or above the width, and mean those a width further.
 
     Examples
     --------
@@ -78,6 +92,7 @@ class Tiling:
     shape: Shape
     tile: int
     overlap: int
+    around: bool = False
 
     def __post_init__(self) -> None:
         for name, least in (("tile", 2 * MARGIN), ("overlap", MARGIN)):
@@ -105,17 +120,33 @@ class Tiling:
 
     def window(self, k: int, reach: int) -> Box:
         """The pixels of tile `k` and those up to `reach` beyond it, inside the map."""
-        core = self.core(k)
+        core, (height, width) = self.core(k), self.shape
+        beside = reach if self.around else 0
         return Box(core.top - reach, core.left - reach, core.bottom + reach, core.right + reach).common(
-            Box(0, 0, *self.shape)
+            Box(0, -beside, height, width + beside)
         )
 
     def parts(self, box: Box) -> Iterator[tuple[int, Box]]:
-        """The tiles that a box touches, and what each has of it."""
-        for row in range(box.top // self.tile, -(-box.bottom // self.tile)):
-            for column in range(box.left // self.tile, -(-box.right // self.tile)):
-                k = row * self.columns + column
-                yield k, self.core(k).common(box)
+        """The tiles that a box touches, and what each has of it, in the coordinates of the box."""
+        for begin, piece in box.turns(self.shape[1]):
+            for row in range(piece.top // self.tile, -(-piece.bottom // self.tile)):
+                for column in range(piece.left // self.tile, -(-piece.right // self.tile)):
+                    k = row * self.columns + column
+                    yield k, self.core(k).common(piece).moved(begin)
+
+    def places(self, box: Box, position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows and columns in a box of flat positions in the map; they may lie outside the box."""
+        row, column = np.divmod(position, self.shape[1])
+        column = column - box.left
+        return row - box.top, column % self.shape[1] if self.around else column
+
+    def steps(self, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
+        """Which neighbour of `tail` each `head` is, both flat positions: 0 right, 1 lower left, 2 lower, 3 lower right."""
+        (row, column), (below, beside) = (np.divmod(end, self.shape[1]) for end in (tail, head))
+        right = beside - column
+        if self.around:
+            right = (right + 1) % self.shape[1] - 1
+        return np.where(below == row, 0, right + 2)
 
     def seen_by(self, k: int) -> set[int]:
         """The tiles whose windows in rounds of filling have pixels of tile `k`, which are also those that its window has."""

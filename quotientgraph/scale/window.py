@@ -17,6 +17,7 @@ from ..graph.quotient import Quotient, jumps_of
 from ..graph.selection import cut_edges
 from ..settings import BEST, Settings
 from .cameras import window_camera
+from .coarse import Grid
 from .sources import Source
 from .tiling import Box, Tiling, compact
 from .work import Work
@@ -56,6 +57,11 @@ class Job:
         return self.work.tiling
 
     @property
+    def grid(self) -> Grid:
+        """The coarse grid over the map."""
+        return Grid(self.tiling.shape, self.spacing, self.tiling.around)
+
+    @property
     def contracted(self) -> bool:
         """Whether filling leaves out the depth jumps hidden in components."""
         return self.settings.filling == "contracted"
@@ -90,7 +96,7 @@ class Window:
     def positions(self, pixels: np.ndarray) -> np.ndarray:
         """(n,) int64 flat positions of the given pixels in the whole map."""
         row, column = np.divmod(self.pixels.map.position[pixels].astype(np.int64), self.box.shape[1])
-        return (row + self.box.top) * self.shape[1] + column + self.box.left
+        return (row + self.box.top) * self.shape[1] + (column + self.box.left) % self.shape[1]
 
     @cached_property
     def mine(self) -> np.ndarray:
@@ -129,8 +135,9 @@ class Window:
 
     def keys(self, edges: np.ndarray) -> np.ndarray:
         """(n,) int64 numbers of the given edges that sort them as the edges of the whole map are sorted."""
-        tail, head = (self.positions(ends[edges]) for ends in (self.pixels.tail, self.pixels.head))
-        return 4 * tail + np.searchsorted(self.shape[1] * np.array([0, 1, 1, 1]) + [1, -1, 0, 1], head - tail)
+        tail, head = (self.pixels.map.position[ends[edges]] for ends in (self.pixels.tail, self.pixels.head))
+        step = np.searchsorted(self.box.shape[1] * np.array([0, 1, 1, 1]) + [1, -1, 0, 1], head - tail)
+        return 4 * self.positions(self.pixels.tail[edges]) + step
 
     def values(self, image: np.ndarray) -> np.ndarray:
         """(n_pixels,) values of the valid pixels in an image of the window."""

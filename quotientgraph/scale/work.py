@@ -105,7 +105,8 @@ class Work:
         """
         out: np.ndarray | None = None
         for k, part in self.tiling.parts(box):
-            values = self.read(name, k)[part.within(self.tiling.core(k))]
+            within = part.moved(-(part.left // self.tiling.shape[1]) * self.tiling.shape[1])
+            values = self.read(name, k)[within.within(self.tiling.core(k))]
             if through is not None:
                 table = np.append(through.of(k), np.array([-1], dtype=through.values.dtype))
                 values = table[values]
