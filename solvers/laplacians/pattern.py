@@ -95,6 +95,11 @@ class Pattern:
         """(n,) int32 label of the connected piece that each unknown belongs to if all weights are positive."""
         return self._made_on_host(lambda host: (connected_labels(host.n, host.tail, host.head),))[0]
 
+    @cached_property
+    def firsts(self) -> np.ndarray:
+        """(n_pieces,) int64 first unknown of each of the `pieces`, on the host."""
+        return first_of_each(self.to(np).pieces)
+
     def to(self, xp: Any) -> Pattern:
         """This pattern with its arrays in the namespace `xp`, numpy or cupy. It is moved once and then kept."""
         here = array_namespace(self.tail)
@@ -109,3 +114,15 @@ class Pattern:
         """Compute arrays from the pattern on the host, and move them to where this pattern is."""
         xp = array_namespace(self.tail)
         return tuple(to_device(array, xp) for array in make(self.to(np)))
+
+
+def first_of_each(labels: np.ndarray) -> np.ndarray:
+    """(n_labels,) int64 the first place at which each label 0, 1, 2, … occurs.
+
+    >>> first_of_each(np.array([0, 1, 0, 2])).tolist()
+    [0, 1, 3]
+    """
+    n = len(labels)
+    first = np.zeros(int(labels.max()) + 1 if n else 0, dtype=np.int64)
+    first[labels[::-1]] = np.arange(n - 1, -1, -1)  # of equal indices the last one counts
+    return first

@@ -26,7 +26,7 @@ import numpy as np
 from .core.arrays import array_namespace, centred, csr_matrix, norm, sums, to_device
 from .core.edges import connected_labels
 from .core.jit import WHOLE, kernel, portion
-from .pattern import Pattern
+from .pattern import Pattern, first_of_each
 from .solution import Solution
 
 # Up to this number of pairs, array expressions are as quick as a kernel, which would have to be compiled first.
@@ -218,8 +218,7 @@ class LaplacianSystem:
         the constant of the piece.
         """
         ground, pieces = np.zeros(self.n), self.pieces
-        first = np.zeros(int(pieces.max()) + 1 if self.n else 0, dtype=np.int64)
-        first[pieces[::-1]] = np.arange(self.n - 1, -1, -1)  # of equal indices the last one counts
+        first = self.pattern.firsts if pieces is self.pattern.pieces else first_of_each(pieces)
         ground[first] = np.where(self.diagonal[first] > 0, self.diagonal[first], 1.0)
         return ground
 

@@ -131,12 +131,11 @@ def centred(x: Any, labels: Any) -> Any:
     [-1.0, 1.0, 0.0]
     """
     xp = array_namespace(x)
-    n = int(labels.max(initial=-1)) + 1 if xp is np else None
-    size = xp.bincount(labels) if n is None else counts(labels, n)
-    mean = sums(labels, x, len(size)) / size
-    if xp is not np:
-        return x - mean[labels]
-    out = np.empty_like(x)
+    if xp is not np or len(x) <= BLOCK:
+        size = xp.bincount(labels)
+        return x - (sums(labels, x, len(size)) / size)[labels]
+    size = counts(labels, int(labels.max()) + 1)
+    mean, out = sums(labels, x, len(size)) / size, np.empty_like(x)
     for part in blocks(len(x)):
         np.subtract(x[part], mean[labels[part]], out=out[part])
     return out
