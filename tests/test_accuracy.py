@@ -18,8 +18,8 @@ SHAPE = (128, 160)
 # scene, parameters: ceiling in per cent, perspective and orthographic; the paper's preset is in docs/accuracy.md
 CEILINGS = {
     ("room", ()): (11.5, 12.5),
-    ("stairs", (("view", "front"),)): (0.06, 0.1),
-    ("stairs", (("view", "side"),)): (0.05, 0.06),
+    ("stairs", (("view", "front"),)): (0.06, 0.2),
+    ("stairs", (("view", "side"),)): (0.06, 0.06),
     ("stairs", (("view", "above"),)): (20.0, 11.0),
     ("boxes", ()): (5.6, 5.5),
     ("step", ()): (0.05, 0.2),
