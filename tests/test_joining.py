@@ -10,8 +10,9 @@ import pytest
 from scipy import ndimage
 
 from quotientgraph import Orthographic, QuotientGraph, scenes
+from quotientgraph.bench.context_fit import descend, together
 from quotientgraph.beyond.absorbing import absorbed, has_faces
-from quotientgraph.beyond.border_context import context_cues, fitted_network, placing_odds
+from quotientgraph.beyond.border_context import fitted_networks, placing_odds
 from quotientgraph.beyond.border_cues import log_odds
 from quotientgraph.beyond.border_facts import PieceFacts
 from quotientgraph.beyond.border_pieces import BorderPieces
@@ -134,41 +135,65 @@ class TestCues:
 
 
 class TestContext:
-    def judged(self, room):
+    def context(self, room):
         graph = absorbed(graph_of(room))
-        return Judgement.of(graph, graph.filled())
+        return Judgement.of(graph, graph.filled()).context
 
-    def test_the_network_knows_every_cue(self, room):
-        judged = self.judged(room)
-        names, cues, turned = context_cues(judged.graph, judged.facts, judged.contact, judged.front, judged.tolerance)
-        network = fitted_network()
-        assert cues.shape == turned.shape == (judged.borders.n_pieces, len(names))
-        assert len(names) == len(set(names)) == len(network.mean) == len(network.inner) - 1
+    def test_the_networks_know_every_cue(self, room):
+        context = self.context(room)
+        names, cues, turned = context.cues()
+        assert cues.shape == turned.shape == (len(context.facts.n), len(names))
+        for network in fitted_networks():
+            assert len(names) == len(set(names)) == len(network.mean) == len(network.inner) - 1
 
-    def test_exchanging_the_sides_exchanges_the_cues(self, room):
-        judged = self.judged(room)
+    def test_exchanging_the_sides_turns_the_odds(self, room):
+        context = self.context(room)
         names = {"left": "right", "lean_left": "lean_right", "facing_left": "facing_right"}
-        swapped = {a: getattr(judged.facts, b) for one in names.items() for a, b in (one, one[::-1])}
-        other = replace(judged.facts, **swapped, offset=-judged.facts.offset)
-        _, cues, turned = context_cues(judged.graph, judged.facts, judged.contact, judged.front, judged.tolerance)
-        _, back, forth = context_cues(judged.graph, other, judged.contact, -judged.front, judged.tolerance)
+        swapped = {a: getattr(context.facts, b) for one in names.items() for a, b in (one, one[::-1])}
+        facts = replace(context.facts, **swapped, offset=-context.facts.offset)
+        other = replace(context, facts=facts, front=-context.front)
+        _, cues, turned = context.cues()
+        _, back, forth = other.cues()
         assert np.allclose(cues, forth)
         assert np.allclose(turned, back)
+        (right, nearer), (right_back, nearer_back) = placing_odds(context), placing_odds(other)
+        assert np.allclose(right, right_back)
+        assert np.allclose(nearer, -nearer_back)
 
     def test_other_pieces_of_a_pair_are_summed_up(self, room):
-        judged = self.judged(room)
-        facts = judged.facts
-        names, cues, _ = context_cues(judged.graph, facts, judged.contact, judged.front, judged.tolerance)
+        context = self.context(room)
+        facts = context.facts
+        names, cues, _ = context.cues()
         offset = np.where(facts.left < facts.right, facts.offset, -facts.offset)
         for p in range(0, len(facts.n), 17):
-            mine = (facts.pair == facts.pair[p]) & (np.abs(offset - offset[p]) <= 3 * judged.tolerance[p])
+            mine = (facts.pair == facts.pair[p]) & (np.abs(offset - offset[p]) <= 3 * context.tolerance[p])
             assert cues[p, names.index("same_sides")] == pytest.approx(np.log1p(facts.n[mine].sum() - facts.n[p]))
 
-    def test_a_ridge_and_no_other_evidence_is_believed(self):
+    def test_what_is_known_of_unseen_edges_stays(self, room):
+        context = self.context(room)
+        unseen = np.arange(len(context.facts.n)) % 5 == 0
+        right, nearer = placing_odds(replace(context, unseen=unseen))
+        assert np.array_equal(right[unseen], context.contact[unseen])
+        assert np.array_equal(nearer[unseen], context.front[unseen])
+        assert not np.array_equal(right[~unseen], context.contact[~unseen])
+
+    def test_a_lone_ridge_is_believed(self):
         graph = TestCues().roof(30)
-        judged = Judgement.of(graph, graph.filled())
-        odds, _ = placing_odds(graph, judged.facts, judged.contact, judged.front, judged.tolerance)
-        assert odds[0] > 1
+        assert placing_odds(Judgement.of(graph, graph.filled()).context)[0][0] > 1
+
+
+class TestContextFit:
+    def test_a_network_learns_what_its_cues_tell_and_both_sides_are_alike(self):
+        random = np.random.default_rng(0)
+        cues = random.normal(size=(3000, 3))  # one is the same from both sides, two and three are exchanged
+        turned = cues[:, [0, 2, 1]]
+        truth = np.where(cues[:, 0] > 0, 0, np.where(cues[:, 1] > cues[:, 2], 1, 2))
+        network = descend(cues, turned, truth, np.ones(len(truth)), hidden=6, epochs=60, seed=0)
+        right, nearer = network.odds(cues, turned)
+        found = np.where(right > 0, 0, np.where(nearer > 0, 1, 2))
+        assert (found == truth).mean() > 0.93
+        both = together([network, network])
+        assert np.allclose(both.odds(cues, turned)[0], right)
 
 
 class TestOffsets:

@@ -1,4 +1,4 @@
-"""Fit the network of `quotientgraph.beyond.border_context` on random scenes: ``python -m quotientgraph.bench.context_fit``.
+"""Fit the networks of `quotientgraph.beyond.border_context` on random scenes: ``python -m quotientgraph.bench.context_fit``.
 
 The scenes are those of the split "tune", as they are, noisy, of 8 bits or with a smooth error; views of one's own with known
 depth can be added. Every piece of a border between two components is told the truth about the places of these components:
@@ -20,7 +20,7 @@ import numpy as np
 
 from .. import QuotientGraph, scenes
 from ..beyond.absorbing import absorbed, has_faces
-from ..beyond.border_context import Network, context_cues
+from ..beyond.border_context import Context, Network
 from ..beyond.border_cues import weight_of_sides
 from ..beyond.hidden_faces import hidden_faces
 from ..beyond.joining import Judgement
@@ -33,29 +33,21 @@ _BATCH, _RATE, _SHRINK = 2048, 4e-3, 1e-4
 
 
 @dataclass(frozen=True, eq=False)
-class Examples:
-    """Pieces of the borders of one view.
+class View:
+    """The borders of one view, and the truth about them.
 
     Attributes
     ----------
-    names : list of str
-        Of the cues.
-    cues, turned : (n, n_cues) float64
-        As they are and with left and right exchanged.
-    truth : (n,) int64
+    context : Context
+    truth : (n_pieces,) int64
         0 right, 1 the left one is nearer than that, 2 the right one is.
-    weight : (n,) float64
-        Their sum is 1.
     """
 
-    names: list[str]
-    cues: np.ndarray
-    turned: np.ndarray
+    context: Context
     truth: np.ndarray
-    weight: np.ndarray
 
     @classmethod
-    def of(cls, judged: Judgement, depth: np.ndarray) -> Examples:
+    def of(cls, judged: Judgement, depth: np.ndarray) -> View:
         """The pieces of a judged graph whose true depth (H, W) is known."""
         graph, facts = judged.graph, judged.facts
         truth = graph.pixels.map.camera.potential(depth.ravel()[graph.pixels.map.position])
@@ -63,15 +55,11 @@ class Examples:
         span = 1.0 if graph.pixels.map.camera.central else float(np.ptp(truth))
         step = shift[facts.left] - shift[facts.right] - facts.offset
         right = np.abs(step) < np.maximum(_SLACK * judged.tolerance, _PART * span)
-        names, cues, turned = context_cues(graph, facts, judged.contact, judged.front, judged.tolerance)
-        kept = facts.valid & ~judged.unseen
-        weight = weight_of_sides(facts.n)[kept]
-        truth = np.where(right, 0, np.where(step < 0, 1, 2))[kept]
-        return cls(names, cues[kept], turned[kept], truth, weight / max(weight.sum(), 1e-9))
+        return cls(judged.context, np.where(right, 0, np.where(step < 0, 1, 2)))
 
 
-def examples(normals: np.ndarray, mask: np.ndarray, camera: Camera, depth: np.ndarray) -> Examples | None:
-    """The pieces of a view, with hidden faces as components of their own; None if the view has no faces."""
+def view(normals: np.ndarray, mask: np.ndarray, camera: Camera, depth: np.ndarray) -> View | None:
+    """A view, with hidden faces as components of their own; None if it has no faces."""
     known = mask & np.isfinite(depth)
     graph = QuotientGraph.from_normals(normals, known, camera, "opencv", check=False)
     if not has_faces(graph):
@@ -82,24 +70,52 @@ def examples(normals: np.ndarray, mask: np.ndarray, camera: Camera, depth: np.nd
     faces = hidden_faces(whole, *found)
     if faces is not None:
         judged = Judgement.of(faces.divide(whole), judged.potential, faces)
-    return Examples.of(judged, depth)
+    return View.of(judged, depth)
 
 
-def tune_views(seeds: int, extra: list[Path]) -> Iterator[Examples | None]:
+def tune_views(seeds: int, extra: list[Path]) -> Iterator[View | None]:
     """Views of random scenes of the split "tune", three in four of them also worse than exact, and of the given files."""
     for k, (kind, seed) in enumerate(scenes.cases("tune", per_kind=seeds)):
         scene = scenes.random(kind, seed)
         for condition in {"", _CONDITIONS[k % len(_CONDITIONS)]}:
-            yield examples(degraded(scene, condition, seed).normals, scene.mask, scene.camera, scene.depth)
+            yield view(degraded(scene, condition, seed).normals, scene.mask, scene.camera, scene.depth)
     for path in extra:
-        with np.load(path) as view:
-            yield examples(view["normals"], view["mask"], view["K"], view["depth"].astype(float))
+        with np.load(path) as z:
+            yield view(z["normals"], z["mask"], z["K"], z["depth"].astype(float))
 
 
-def fit(views: list[Examples], hidden: int, epochs: int, seed: int = 0) -> Network:
+Odds = tuple[np.ndarray, np.ndarray]
+
+
+def both_networks(views: list[View], hidden: int, networks: int, epochs: int) -> list[Network]:
+    """The first network, and the second one, which is fitted on what the first one says about views that it never saw."""
+    first = fit(views, [None] * len(views), hidden, networks, epochs)
+    before: list[Odds | None] = [None] * len(views)
+    for part in range(2):
+        others = views[1 - part :: 2]
+        unseen = fit(others, [None] * len(others), hidden, networks, epochs)
+        before[part::2] = [one.context.judged_by(unseen) for one in views[part::2]]
+    return [first, fit(views, before, hidden, networks, epochs)]
+
+
+def fit(views: list[View], before: list[Odds | None], hidden: int, networks: int, epochs: int) -> Network:
+    """One network from several fits that begin with other numbers, given the log-odds that were found before it."""
+    columns: list[list[np.ndarray]] = [[], [], [], []]
+    for one, odds in zip(views, before, strict=True):
+        _, cues, turned = one.context.cues(odds)
+        kept = one.context.facts.valid & ~one.context.unseen
+        weight = weight_of_sides(one.context.facts.n)[kept]
+        for column, values in zip(columns, (cues, turned, one.truth), strict=False):
+            column.append(values[kept])
+        columns[3].append(weight / max(weight.sum(), 1e-9))
+    cues, turned, truth, weight = (np.concatenate(column) for column in columns)
+    return together([descend(cues, turned, truth, weight, hidden, epochs, seed) for seed in range(networks)])
+
+
+def descend(
+    cues: np.ndarray, turned: np.ndarray, truth: np.ndarray, weight: np.ndarray, hidden: int, epochs: int, seed: int
+) -> Network:
     """The network of least mean negative log-likelihood, by stochastic gradients with moments (Adam)."""
-    cues, turned = (np.concatenate([getattr(v, name) for v in views]) for name in ("cues", "turned"))
-    truth, weight = np.concatenate([v.truth for v in views]), np.concatenate([v.weight for v in views])
     weight = weight / weight.mean()
     rng = np.random.default_rng(seed)
     n = cues.shape[1]
@@ -134,14 +150,15 @@ def together(networks: list[Network]) -> Network:
     return Network(networks[0].mean, networks[0].spread, inner, outer / len(networks))
 
 
-def as_text(network: Network, names: list[str]) -> str:
+def as_text(networks: list[Network], names: list[str]) -> str:
     """JSON with four significant digits, one line for each cue."""
-    lines = [f'"cues": {json.dumps(names)}']
-    for name in ("mean", "spread"):
-        lines.append(f'"{name}": {_numbers(getattr(network, name))}')
-    for name in ("inner", "outer"):
-        lines.append(f'"{name}": [\n' + ",\n".join(_numbers(row) for row in getattr(network, name)) + "\n]")
-    return "{\n" + ",\n".join(lines) + "\n}\n"
+    parts = []
+    for network in networks:
+        lines = [f'"{name}": {_numbers(getattr(network, name))}' for name in ("mean", "spread")]
+        for name in ("inner", "outer"):
+            lines.append(f'"{name}": [\n' + ",\n".join(_numbers(row) for row in getattr(network, name)) + "\n]")
+        parts.append("{\n" + ",\n".join(lines) + "\n}")
+    return f'{{"cues": {json.dumps(names)},\n"networks": [' + ",\n".join(parts) + "]}\n"
 
 
 def _numbers(values: np.ndarray) -> str:
@@ -174,17 +191,17 @@ def _medians(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Fit the network that judges borders in their context.")
+    parser = argparse.ArgumentParser(description="Fit the networks that judge borders in their context.")
     parser.add_argument("--per-kind", type=int, default=48, help="random scenes of each kind (48)")
-    parser.add_argument("--hidden", type=int, default=24, help="hidden values of each network (24)")
-    parser.add_argument("--networks", type=int, default=3, help="networks that are averaged (3)")
-    parser.add_argument("--epochs", type=int, default=40, help="times that every piece is seen (40)")
+    parser.add_argument("--hidden", type=int, default=40, help="hidden values of each fit (40)")
+    parser.add_argument("--networks", type=int, default=2, help="fits that are averaged (2)")
+    parser.add_argument("--epochs", type=int, default=20, help="times that every piece is seen (20)")
     parser.add_argument("views", nargs="*", type=Path, help="NPZ files with normals, mask, depth and K")
     given = parser.parse_args()
     logging.getLogger("quotientgraph").setLevel(logging.ERROR)
-    views = [view for view in tune_views(given.per_kind, given.views) if view is not None]
-    found = together([fit(views, given.hidden, given.epochs, seed) for seed in range(given.networks)])
-    sys.stdout.write(as_text(found, views[0].names))
+    views = [one for one in tune_views(given.per_kind, given.views) if one is not None]
+    found = both_networks(views, given.hidden, given.networks, given.epochs)
+    sys.stdout.write(as_text(found, views[0].context.cues()[0]))
 
 
 if __name__ == "__main__":

@@ -28,12 +28,13 @@ class _Constants:
     same: float = 0.005  # share of the pixels by which alternatives have to differ
     overlap: float = 0.7  # of the pixels of two alternatives, from which on they are about one part: listed once
     largest: float = 30.0  # per cent: a larger move counts as this
-    scale: float = 3.0  # log-likelihoods up to this differ in earnest; of larger ones the logarithm does
     level: float = -0.9  # log-odds that an alternative which explains the borders as well is better
-    slope: float = 0.35  # by how much they fall with asinh(worse / scale)
+    slope: float = 0.35  # by how much they fall with asinh(worse / SCALE)
 
 
 _CHOSEN = _Constants()
+
+SCALE = 3.0  # log-likelihoods up to this differ in earnest; of larger ones the logarithm does
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +114,7 @@ class _Trial:
 
     @property
     def probability(self) -> float:
-        odds = _CHOSEN.level - _CHOSEN.slope * np.arcsinh(self.worse / _CHOSEN.scale)
+        odds = _CHOSEN.level - _CHOSEN.slope * np.arcsinh(self.worse / SCALE)
         return float(1 / (1 + np.exp(-odds)))
 
     def promise(self, standing: Standing) -> float:

@@ -6,8 +6,9 @@ occluding edge can be parallel to the crease that it imitates. Both show in the 
 pair ask for, in what else the two components touch, in ridges and valleys at other offsets.
 
 A small network with fixed weights turns the cues of a piece and of its context into log-odds: that its offset is the one
-between the main faces of the two components, and if not, that the left one is nearer than that. It is evaluated twice, with
-the sides exchanged, so that the result does not depend on which of the two is called left.
+between the main faces of the two components, and if not, that the left one is nearer than that. A second network judges all
+pieces again, by what the first one made of those around them. Both are evaluated twice, with the sides exchanged, so that
+the result does not depend on which of the two is called left.
 """
 
 from __future__ import annotations
@@ -69,32 +70,18 @@ class Network:
 
 
 @cache
-def fitted_network() -> Network:
-    """The network with the weights that the library brings along."""
-    text = (files(__package__) / "border_network.json").read_text(encoding="utf-8")
-    stored = json.loads(text)
-    return Network(**{name: np.array(stored[name]) for name in ("mean", "spread", "inner", "outer")})
+def fitted_networks() -> tuple[Network, ...]:
+    """The first and the second network, with the weights that the library brings along."""
+    text = (files(__package__) / "border_networks.json").read_text(encoding="utf-8")
+    fields = "mean", "spread", "inner", "outer"
+    return tuple(Network(*(np.array(stored[name]) for name in fields)) for stored in json.loads(text)["networks"])
 
 
-def placing_odds(
-    graph: Quotient, facts: PieceFacts, contact: np.ndarray, front: np.ndarray, tolerance: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Log-odds that the offset of a piece is that of its two components, and that the left one is nearer if it is not.
+@dataclass(frozen=True, eq=False)
+class Context:
+    """The borders of a graph, and what each piece says on its own.
 
-    Parameters and shapes are those of `context_cues`.
-    """
-    if not len(facts.n):
-        return contact, front
-    _, cues, turned = context_cues(graph, facts, contact, front, tolerance)
-    return fitted_network().odds(cues, turned)
-
-
-def context_cues(
-    graph: Quotient, facts: PieceFacts, contact: np.ndarray, front: np.ndarray, tolerance: np.ndarray
-) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Names of the cues, and their values (n_pieces, n_cues) as they are and with left and right exchanged.
-
-    Parameters
+    Attributes
     ----------
     graph : Quotient
     facts : PieceFacts
@@ -102,20 +89,50 @@ def context_cues(
         Log-odds that the two sides touch, and that the left one is in front if they do not.
     tolerance : (n_pieces,) float64
         By how much a contact may miss the offset of its piece.
+    unseen : (n_pieces,) bool
+        Edges that no normals show. What is known about them stays as it is.
     """
-    found = _Cues()
-    found.even("contact", np.clip(contact, -8, 8))
-    found.odd("front", np.clip(front, -8, 8))
-    for name, cue in contact_cues(graph, facts).items():
-        if name != "always":
-            found.even(name, cue)
-    found.even("sides", np.log(facts.n))
-    found.even("angle", facts.angle / 45)
-    found.both("lean", facts.lean_left / 45, facts.lean_right / 45)
-    found.both("facing", facts.facing_left, facts.facing_right)
-    _cues_of_components(graph, facts, contact, front, found)
-    _cues_of_pair(facts, contact, front, _SLACK * tolerance, found)
-    return found.names, np.column_stack(found.plain), np.column_stack(found.turned)
+
+    graph: Quotient
+    facts: PieceFacts
+    contact: np.ndarray
+    front: np.ndarray
+    tolerance: np.ndarray
+    unseen: np.ndarray
+
+    def judged_by(
+        self, network: Network, odds: tuple[np.ndarray, np.ndarray] | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Log-odds (n_pieces,) of the places, from those found before or else from what each piece says on its own."""
+        _, cues, turned = self.cues(odds)
+        found = network.odds(cues, turned)
+        return np.where(self.unseen, self.contact, found[0]), np.where(self.unseen, self.front, found[1])
+
+    def cues(self, odds: tuple[np.ndarray, np.ndarray] | None = None) -> tuple[list[str], np.ndarray, np.ndarray]:
+        """Names of the cues, and their values (n_pieces, n_cues) as they are and with left and right exchanged."""
+        facts, found = self.facts, _Cues()
+        contact, front = (self.contact, self.front) if odds is None else odds
+        for name, pair in (("", (self.contact, self.front)), ("_before", (contact, front))):
+            found.even(f"contact{name}", np.clip(pair[0], -8, 8))
+            found.odd(f"front{name}", np.clip(pair[1], -8, 8))
+        for name, cue in contact_cues(self.graph, facts).items():
+            if name != "always":
+                found.even(name, cue)
+        found.even("sides", np.log(facts.n))
+        found.even("angle", facts.angle / 45)
+        found.both("lean", facts.lean_left / 45, facts.lean_right / 45)
+        found.both("facing", facts.facing_left, facts.facing_right)
+        _cues_of_components(self.graph, facts, contact, front, found)
+        _cues_of_pair(facts, contact, front, _SLACK * self.tolerance, found)
+        return found.names, np.column_stack(found.plain), np.column_stack(found.turned)
+
+
+def placing_odds(context: Context) -> tuple[np.ndarray, np.ndarray]:
+    """Log-odds that the offset of a piece is that of its two components, and that the left one is nearer if it is not."""
+    if not len(context.facts.n):
+        return context.contact, context.front
+    first, second = fitted_networks()
+    return context.judged_by(second, context.judged_by(first))
 
 
 class _Cues:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..graph.quotient import Quotient
 from ..method.optimize import Joined
-from .border_context import placing_odds
+from .border_context import Context, placing_odds
 from .border_cues import log_odds, weight_of_sides
 from .border_facts import PieceFacts
 from .border_junctions import log_probabilities, propagated
@@ -74,11 +74,8 @@ class Witnesses:
         facts, tolerance = judged.facts, judged.tolerance
         size = np.append(judged.graph.sizes, 0)
         weight = _weights(facts, tolerance, size)
-        placing = placing_odds(judged.graph, facts, judged.contact, judged.front, tolerance)
-        contact, front = (
-            np.clip(np.where(judged.unseen, known, found), -_CHOSEN.most_odds, _CHOSEN.most_odds)
-            for known, found in zip((judged.contact, judged.front), placing, strict=True)
-        )
+        odds = placing_odds(judged.context)
+        contact, front = (np.clip(one, -_CHOSEN.most_odds, _CHOSEN.most_odds) for one in odds)
         kept = facts.valid
         left, right = facts.left[kept].astype(np.int64), facts.right[kept].astype(np.int64)
         slack, states = _CHOSEN.slack * tolerance[kept], log_probabilities(contact, front)[kept].T
@@ -133,6 +130,11 @@ class Judgement:
         """What a part of the potential is measured by: 1 for log-depth, the range of depth for parallel rays."""
         central = self.graph.pixels.map.camera.central
         return 1.0 if central else float(np.ptp(np.quantile(self.potential, [0.01, 0.99])))
+
+    @property
+    def context(self) -> Context:
+        """What the places of components are judged by."""
+        return Context(self.graph, self.facts, self.contact, self.front, self.tolerance, self.unseen)
 
     def at(self, potential: np.ndarray) -> Judgement:
         """The same when components have moved as wholes to another potential (n_pixels,): only offsets change."""
