@@ -174,10 +174,13 @@ def whole(args):
     from laplacians import Multigrid
     from quotientgraph import QuotientGraph
     from quotientgraph.method import filling
+    from quotientgraph.scale.sources import Source
+    from quotientgraph.scale.tiling import Box
 
     group = zarr.open_group(args.path, mode="r")
     depth = zarr.open_array(args.out, mode="r")[:]
-    graph = QuotientGraph.from_normals(group["normals"][:], group["mask"][:], preset=args.preset, check=False)
+    normals, mask = Source.from_arrays(group["normals"], group["mask"]).read(Box(0, 0, *depth.shape))
+    graph = QuotientGraph.from_normals(normals, mask, preset=args.preset, check=False)
     labels = zarr.open_array(args.out.replace("depth.zarr", "components.zarr"), mode="r")[:]
     print("same components:", bool(np.array_equal(labels, graph.label_image())), flush=True)
     solvers = {"usual": filling._MULTIGRID, "exact": Multigrid(rtol=1e-12, maxiter=100)}

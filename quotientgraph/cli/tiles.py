@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
         height, width = report.shape
         tell(
             f"{place}: {width} × {height}, {report.n_components:,} components, {len(report.rounds)} rounds of filling, "
-            f"{len(report.history)} iterations, {report.seconds['total']:.1f} s\n  → {out}"
+            f"{len(report.history)} iterations, joining={report.joining}, {report.seconds['total']:.1f} s\n  → {out}"
         )
     return 0
 

@@ -10,9 +10,9 @@ from .tiling import Tiling
 
 # What a process takes before it has read a pixel, and for each pixel of a window; measured, see docs/scale.md.
 _BASE, _PER_PIXEL = 450_000_000, 260
-# What the driver takes at the start, for each pixel along a seam, for each node of the coarse grid, and for each component
-# with its borders; measured, see docs/scale.md.
-_DRIVER, _SEAM_PIXEL, _NODE, _COMPONENT = 350_000_000, 280, 1300, 1400
+# What the driver takes at the start, for each pixel along a seam while hidden jumps are found, for each node of the coarse
+# grid, and for each component with its borders; measured, see docs/scale.md.
+_DRIVER, _SEAM_PIXEL, _NODE, _COMPONENT = 350_000_000, 280, 700, 1400
 _UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 
@@ -39,7 +39,7 @@ def driver_needs(tiling: Tiling, spacing: int, n_ring: int, n_labels: int) -> di
     spacing : int
         Pixels between nodes of the coarse grid.
     n_ring : int
-        Valid pixels along the sides of all tiles.
+        Valid pixels along the sides of all tiles; 0 if no hidden jumps are to be found.
     n_labels : int
         Components of all tiles, each counted in every tile that has a part of it.
     """
