@@ -20,6 +20,7 @@ from .cases import Case
 from .jobs import Job, Record
 from .plots import fitted_exponent, growth
 from .tables import Entry, Table, in_diligent
+from .throughput import throughput
 from .yardstick import bandwidth, yardstick
 
 _FIVE = ("bear", "buddha", "cat", "harvest", "goblet")
@@ -76,7 +77,7 @@ def _entries(records: list[Record]) -> list[Entry]:
             out.append(Entry("growth", name, "goal", _EXPONENT_GOAL))
     for name, value in bandwidth().items():
         out.append(Entry("memory of this machine, one core", name, "GB/s", value))
-    out += _start_up()
+    out += _start_up() + throughput()
     return out + [
         Entry("time", record["case"]["name"], "units of Y", None, failed=record["error"])
         for record in records

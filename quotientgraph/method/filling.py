@@ -99,8 +99,10 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
             neighbours = GridGraph.from_edges(shape, cell, pixels.tail, pixels.head, weight)
             del weight
             x, rhs = (_spread(values, cell, neighbours.n) for values in (x, rhs))
+            del placed, cell  # memory is at its peak now, and they are soon found again
             solution = multigrid.improve(neighbours, x, rhs, energy)
-            x = x[cell]
+            del neighbours, rhs
+            x = x[pixels.cells()[1]]  # type: ignore[index]
         converged, iterations = solution.converged, solution.iterations
     else:
         used = weight > 0

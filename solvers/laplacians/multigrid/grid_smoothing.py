@@ -42,14 +42,16 @@ def smooth_and_restrict(graph: GridGraph, r: np.ndarray, group: Squares, z: np.n
 def correct_and_smooth(graph: GridGraph, r: np.ndarray, group: Squares, correction: np.ndarray, z: np.ndarray) -> None:
     """Add to z, in place, the correction of each group, and then make one sweep from bottom to top for L z = r."""
     rows, image, m = graph.blocks, graph.on_grid(z), graph.n_cells
+    ends = np.concatenate(graph.loose[:2])
+    before = r[ends]
     if len(group.tail):
-        r = r.copy()
         _add_loose(*graph.loose, group.tail, group.head, z, correction, r)
     z[m:] = r[m:] * graph.inverse[m:]
     border = np.zeros((2, len(rows) + 1, image.shape[1]), dtype=np.float32)
     out_of = group.first, group.part, group.on_grid(correction), correction
     _correct_borders(*out_of, image, rows, border)
     _correct_and_smooth(graph.weight, graph.on_grid(graph.inverse), graph.on_grid(r), *out_of, image, rows, border)
+    r[ends] = before
 
 
 @kernel(no_cpython_wrapper=True)
