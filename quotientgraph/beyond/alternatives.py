@@ -28,8 +28,8 @@ class _Constants:
     same: float = 0.005  # share of the pixels by which alternatives have to differ
     overlap: float = 0.7  # of the pixels of two alternatives, from which on they are about one part: listed once
     largest: float = 30.0  # per cent: a larger move counts as this
-    level: float = -0.9  # log-odds that an alternative which explains the borders as well is better
-    slope: float = 0.35  # by how much they fall with asinh(worse / SCALE)
+    level: float = -1.8  # log-odds that an alternative which explains the borders as well is better
+    slope: float = 0.34  # by how much they fall with asinh(worse / SCALE)
 
 
 _CHOSEN = _Constants()
