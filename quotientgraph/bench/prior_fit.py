@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -40,8 +41,8 @@ class _Recorded(Prior):
 
     placings: list[Placing] = field(default_factory=list)
 
-    def placed(self, *found: object) -> Placing:  # type: ignore[override]
-        self.placings.append(super().placed(*found))  # type: ignore[arg-type]
+    def placed(self, *found: Any) -> Placing:
+        self.placings.append(super().placed(*found))
         return self.placings[-1]
 
 
@@ -77,8 +78,10 @@ def fit(per_kind: int) -> dict[str, dict[str, float]]:
 
 def check(split: str, per_kind: int) -> str:
     """A line for each make, and the table of reliability over all of them."""
-    alone, errors = [], {make: [] for make in MAKES}
-    sure, off = {make: [] for make in MAKES}, {make: [] for make in MAKES}
+    alone: list[float] = []
+    errors: dict[str, list[float]] = {make: [] for make in MAKES}
+    sure: dict[str, list[np.ndarray]] = {make: [] for make in MAKES}
+    off: dict[str, list[np.ndarray]] = {make: [] for make in MAKES}
     for graph, scene in drawn(split, per_kind):
         offset = isinstance(scene.camera, Orthographic)
         alone.append(relative_error(graph.optimize().depth, scene.depth, offset))

@@ -148,7 +148,7 @@ class Prior:
 
         A crumb at an outline may have been given to the wrong side. Only what is known of its own pixels can tell.
         """
-        known = np.count_nonzero(np.isfinite(self.values))
+        known = int(np.isfinite(self.values).sum())
         if self.fine is None or is_sparse(graph.pixels.n_pixels, known):
             return graph
         tail, head = graph.pixels.tail, graph.pixels.head
