@@ -2,9 +2,13 @@
 
 import numpy as np
 import pytest
-from scipy import ndimage, stats
+from scipy import ndimage, sparse, stats
 
 from quotientgraph import Pinhole, QuotientGraph, integrate, scenes
+from quotientgraph.bench.coarse_depths import MAKES, coarse_depth
+from quotientgraph.beyond.prior.bend import gram
+from quotientgraph.beyond.prior.cells import medians
+from quotientgraph.beyond.prior.ties import Ties
 from quotientgraph.io import read_normals
 from quotientgraph.metrics import aligned, made, relative_error
 
@@ -257,3 +261,55 @@ def test_goblet_with_two_anchors(goblet, places):
     result = graph.optimize(anchors=[(u, v, truth[v, u]) for u, v in places])
     assert made(result.depth, truth) < 2
     assert np.nanmean(np.abs(result.depth - truth)) < 2  # and without any alignment
+
+
+@pytest.fixture(scope="module")
+def heap():
+    return scenes.random("heap", 0)
+
+
+@pytest.mark.parametrize("make", MAKES)
+def test_both_are_hardly_worse_than_normals_alone(heap, make):
+    """Whatever a prior is made of, but for a poor one, what normals know of a scene of flat faces stays."""
+    result = solved(heap, prior=coarse_depth(heap, make))
+    alone = relative_error(solved(heap).depth, heap.depth)
+    assert relative_error(result.depth, heap.depth) < (3 if make == "poor" else 1.8) * alone
+    assert relative_error(result.depth, heap.depth) < 0.5 * 0.046
+
+
+def test_ties_give_way_to_many_points_only():
+    """Three components in a row: one wrong point moves nothing, five points move a component and what hangs on it."""
+    ties = Ties(3, np.array([0, 1]), np.array([1, 2]), np.array([3.0, 6.0]), np.zeros(2))
+    places = np.array([0] * 10 + [1])
+    wanted = np.array([0.1] * 10 + [0.5])
+    one = ties.moves(places, wanted, np.ones(11), np.full(11, 1e-3), 1.0)
+    np.testing.assert_allclose(one, 0.1, atol=1e-3)
+    places, wanted = np.array([0] * 10 + [1] * 5), np.array([0.1] * 10 + [0.5] * 5)
+    five = ties.moves(places, wanted, np.ones(15), np.full(15, 1e-3), 1.0)
+    np.testing.assert_allclose(five, [0.1, 0.5, 0.5], atol=1e-3)
+
+
+def test_what_is_lost_follows_the_stronger_tie():
+    """A component without a prior moves with the neighbour that holds it more firmly."""
+    ties = Ties(3, np.array([0, 1]), np.array([1, 2]), np.array([1.0, 4.0]), np.zeros(2))
+    moved = ties.following(np.array([False, True, False]), np.array([0.3, 9.0, -0.2]), 1.0)
+    np.testing.assert_allclose(moved, [0.3, -0.2, -0.2], atol=1e-3)
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 8])
+def test_medians_of_groups(n):
+    """Of equal weights it is the median; an empty group has none; a weight counts as so many values."""
+    rng = np.random.default_rng(n)
+    group, value = rng.integers(0, 3, 4 * n), rng.standard_normal(4 * n)
+    weight = rng.integers(1, 4, 4 * n)
+    found = medians(group, value, weight.astype(float), 4)
+    for g in range(4):
+        own = np.repeat(value[group == g], weight[group == g])
+        assert np.isnan(found[g]) if not len(own) else found[g] == pytest.approx(np.median(own))
+
+
+def test_gram_is_the_product():
+    """The kernel gives rowsᵀ · diag(weight) · rows."""
+    rows = sparse.random(40, 7, 0.4, "csr", random_state=1)
+    weight = np.random.default_rng(1).random(40)
+    np.testing.assert_allclose(gram(rows, weight), (rows.T @ sparse.diags(weight) @ rows).toarray(), atol=1e-12)

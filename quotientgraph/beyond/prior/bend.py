@@ -13,8 +13,20 @@ from functools import cached_property
 import numpy as np
 import scipy
 
-_ROUNDS = 12  # of reweighting; the weights have settled long before
-_PARTS = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01, 0.003)  # of the largest size of the smooth error, from which one is chosen
+from laplacians.core.jit import kernel
+
+_ROUNDS = 12  # of reweighting, at most
+_SETTLED = 1e-3  # mean change of the weights at which they have settled
+_PARTS = (
+    3.0,
+    1.0,
+    0.5,
+    0.25,
+    0.1,
+    0.03,
+    0.01,
+    0.003,
+)  # of the largest size of the smooth error, from which one is chosen
 _PARSIMONY = 3.0  # log-odds that a larger smooth error must gain
 _OUTLIER = 2.5  # standard deviations beyond which a difference between two cells is taken for a jump
 
@@ -122,7 +134,8 @@ def sized_bend(
 
     weight = bend_from_differences(rows, precision(bend), difference, variance).weight
     sizes = [replace(bend, size=bend.size * part) for part in _PARTS]
-    fits = [bend_from_differences(rows, precision(sized), difference, variance, weight) for sized in sizes]
+    products = gram(rows, weight / variance)
+    fits = [bend_from_differences(rows, precision(sized), difference, variance, weight, products) for sized in sizes]
     enough = max(fit.evidence for fit in fits) - _PARSIMONY
     return next((sized, fit) for sized, fit in reversed(list(zip(sizes, fits, strict=True))) if fit.evidence >= enough)
 
@@ -133,6 +146,7 @@ def bend_from_differences(
     difference: np.ndarray,
     variance: np.ndarray,
     weight: np.ndarray | None = None,
+    products: np.ndarray | None = None,
 ) -> Fit:
     """Fit functions to differences of the offset between neighbouring cells of one component.
 
@@ -148,6 +162,8 @@ def bend_from_differences(
         Difference of the offsets, and its variance by noise.
     weight : (n,), optional
         Weights to use instead of finding jumps.
+    products : (n_coefficients, n_coefficients), optional
+        What `gram` gives for these weights.
 
     Returns
     -------
@@ -156,15 +172,36 @@ def bend_from_differences(
     given = weight
     weight = np.ones(len(difference)) if given is None else given
     for _ in range(_ROUNDS if given is None else 1):
-        scaled = rows.multiply((weight / variance)[:, None]).tocsr()
-        normal = (rows.T @ scaled).toarray() + precision
-        coefficients = np.linalg.solve(normal, scaled.T @ difference)
-        ratio = (difference - rows @ coefficients) / (_OUTLIER * np.sqrt(variance))
+        known = weight / variance
+        squares = gram(rows, known) if products is None else products
+        normal, right = squares + precision, rows.T @ (known * difference)
+        coefficients = np.linalg.solve(normal, right)
         if given is None:
-            weight = 1 / (1 + ratio**2) ** 2
-    right = scaled.T @ difference
+            ratio = (difference - rows @ coefficients) / (_OUTLIER * np.sqrt(variance))
+            before, weight = weight, 1 / (1 + ratio**2) ** 2
+            if np.abs(weight - before).mean() < _SETTLED:
+                break
     evidence = 0.5 * (np.linalg.slogdet(precision)[1] - np.linalg.slogdet(normal)[1] + right @ coefficients)
     return Fit(coefficients, np.linalg.inv(normal), float(evidence), weight)
+
+
+def gram(rows: scipy.sparse.csr_matrix, weight: np.ndarray) -> np.ndarray:
+    """(n_columns, n_columns) rowsᵀ · diag(weight) · rows."""
+    out = np.zeros((rows.shape[1], rows.shape[1]))
+    _add_products(rows.indptr, rows.indices, rows.data, weight, out)
+    return out + out.T - np.diag(out.diagonal())
+
+
+@kernel
+def _add_products(start, column, value, weight, out):
+    """Add the products of any two entries of a row of a sparse matrix, times the weight of the row, to `out`, once each."""
+    for row in range(len(start) - 1):
+        if weight[row] == 0:
+            continue
+        for a in range(start[row], start[row + 1]):
+            scaled = weight[row] * value[a]
+            for b in range(a, start[row + 1]):
+                out[column[a], column[b]] += scaled * value[b]
 
 
 def _splines(at: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:

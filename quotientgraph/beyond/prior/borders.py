@@ -134,7 +134,7 @@ class Contacts:
         one, other = one[edge], other[edge]
         turned = one > other
         one, other = np.where(turned, other, one), np.where(turned, one, other)
-        order = np.lexsort((other, one))
+        order = np.argsort(one * (int(group.max(initial=0)) + 1) + other, kind="stable")
         edge, one, other, turned = edge[order], one[order], other[order], turned[order]
         first = np.flatnonzero((np.diff(one, prepend=-1) != 0) | (np.diff(other, prepend=-1) != 0))
         start = np.append(first, len(edge))
@@ -143,9 +143,8 @@ class Contacts:
         lower, upper = cut.lower[edge] - step - room, cut.upper[edge] - step + room
         lower, upper = np.where(turned, -upper, lower), np.where(turned, -lower, upper)
         evidence = cut.length[edge] * np.maximum(np.log(span / (upper - lower)), 0.0)
-        low, high = np.lexsort((lower, pair)), np.lexsort((upper, pair))
         offset, votes = np.empty(len(first)), np.empty(len(first))
-        _elect(start, low, high, lower, upper, evidence, offset, votes)
+        _elect(start, lower, upper, evidence, offset, votes)
         agrees = (lower <= offset[pair]) & (offset[pair] <= upper)
         miss = np.maximum(lower - offset[pair], offset[pair] - upper)
         just = (miss > 0) & (miss <= _BESIDE * room)
@@ -155,15 +154,15 @@ class Contacts:
 
 
 @kernel
-def _elect(start, low, high, lower, upper, evidence, offset, votes):
-    """For each pair the middle of the range that intervals of the most evidence share, by sweeping over their ends.
-
-    `low` and `high` sort the intervals of each pair by their lower and upper ends.
-    """
+def _elect(start, lower, upper, evidence, offset, votes):
+    """For each pair the middle of the range that intervals of the most evidence share, by sweeping over their ends."""
     for p in range(len(start) - 1):
-        i, j = start[p], start[p]
+        first, n = start[p], start[p + 1] - start[p]
+        low = np.argsort(lower[first : first + n]) + first
+        high = np.argsort(upper[first : first + n]) + first
+        i, j = 0, 0
         now, best = 0.0, -1.0
-        while i < start[p + 1]:
+        while i < n:
             begins, ends = low[i], high[j]
             if lower[begins] <= upper[ends]:
                 now += evidence[begins]

@@ -12,6 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
+from laplacians.core.jit import kernel
+
 from ...graph.pixels import PixelGraph
 from .regions import unique_pairs
 
@@ -152,17 +154,33 @@ def _wanted_side(n_pixels: int, n_known: int) -> float:
 
 
 def medians(group: np.ndarray, value: np.ndarray, weight: np.ndarray, n: int) -> np.ndarray:
-    """(n,) weighted median of the values of each group; NaN for a group without values."""
-    order = np.lexsort((value, group))
-    group, value, weight = group[order], value[order], weight[order]
-    total = np.cumsum(weight)
-    first = np.flatnonzero(np.diff(group, prepend=-1))
-    before = np.concatenate([[0.0], total])[first]
-    after = total[np.append(first[1:], len(group)) - 1] if len(group) else before
+    """(n,) weighted median of the values of each group, numbered from 0; NaN for a group without values."""
     out = np.full(n, np.nan)
-    low = np.searchsorted(total, before + 0.5 * (after - before), side="left")
-    high = np.searchsorted(total, before + 0.5 * (after - before), side="right")
-    last = np.append(first[1:], len(group)) - 1
-    if len(group):
-        out[group[first]] = 0.5 * (value[np.clip(low, first, last)] + value[np.clip(high, first, last)])
+    start = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=n))])
+    _write_medians(group, value, weight, start, np.empty(len(group), dtype=np.int64), out)
     return out
+
+
+@kernel
+def _write_medians(group, value, weight, start, member, out):
+    """Write the weighted median of each group that has values; `start` says where its members begin in `member`."""
+    place = start[:-1].copy()
+    for i in range(len(group)):
+        member[place[group[i]]] = i
+        place[group[i]] += 1
+    for g in range(len(out)):
+        own = member[start[g] : start[g + 1]]
+        if len(own) == 0:
+            continue
+        order = own[np.argsort(value[own])]
+        half = 0.0
+        for i in order:
+            half += 0.5 * weight[i]
+        below, k = 0.0, 0
+        while k < len(order) - 1 and below + weight[order[k]] < half:
+            below += weight[order[k]]
+            k += 1
+        above = k
+        if below + weight[order[k]] <= half and k < len(order) - 1:
+            above = k + 1
+        out[g] = 0.5 * (value[order[k]] + value[order[above]])

@@ -26,6 +26,7 @@ from ..contradictions import about_prior
 from ..joining import Judgement
 from .bend import Bend, sized_bend
 from .cells import Cells, is_sparse
+from .certainty import certainty
 from .constants import CHOSEN, Constants
 from .faces import faces
 from .joining import run
@@ -42,7 +43,6 @@ _JUDGED = 16.0, 4.0  # pixels that a cell needs to take part in a difference
 _COVERED = 0.5  # share of the prior that cells of components must cover to tell its smooth error
 _LEAST_PART = 0.1  # of the errors that neighbouring pixels share, if there is no smooth error
 _READINGS = 4  # rounds in which the offset of a prior is found
-_PRECISE = 0.02  # relative error up to which depth is called right
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +124,7 @@ class Prior:
         """
         graph = self._divided(graph)
         reading = self.reading(graph, filled, graph.labels)
-        placing = self._placed(graph, filled, found, reading, judged)
+        placing = self.placed(graph, filled, found, reading, judged)
         # Surfaces of several components have more relief than each component, so the prior is read once more with them.
         for _ in range(_READINGS if reading.bent else 0):
             potential, group = placing.potential + placing.shift[placing.graph.labels], placing.pixel_group
@@ -132,19 +132,16 @@ class Prior:
             if (better.offset, better.factor) == (reading.offset, reading.factor):
                 break
             reading = better
-            placing = self._placed(graph, filled, found, reading, judged)
+            placing = self.placed(graph, filled, found, reading, judged)
         labels, group = placing.graph.labels, placing.pixel_group
         potential = filled + placing.shift[labels]
         if self.anchors is not None:
             potential = self.anchors.moved(potential, group)
         known = np.isfinite(reading.potential(self.values))
         potential = _centred_unknown(potential, graph.pixels.pieces, known, self.anchors)
-        right = scipy.special.erf(_PRECISE * placing.unit / np.sqrt(2 * placing.variance))
-        certainty = (right[placing.group] * (1 - placing.doubt))[labels]
         joined = placing.graph.contract(placing.cut.number[placing.joined])
-        return Placement(
-            potential, [placing.graph, joined], certainty, about_prior(graph, filled, self.values, self.kind)
-        )
+        doubt = about_prior(graph, filled, self.values, self.kind)
+        return Placement(potential, [placing.graph, joined], certainty(placing), doubt)
 
     def _divided(self, graph: Quotient) -> Quotient:
         """The graph with the crumbs that were absorbed as components again, if the prior is dense enough to place them.
@@ -158,7 +155,7 @@ class Prior:
         same = (graph.labels[tail] == graph.labels[head]) & (self.fine[tail] == self.fine[head])
         return graph.divided(connected_components(graph.pixels.n_pixels, tail[same], head[same]))
 
-    def _placed(
+    def placed(
         self, graph: Quotient, filled: np.ndarray, found: np.ndarray, reading: Reading, judged: Judgement | None
     ) -> Placing:
         """Split the components where the prior jumps, and place them."""
@@ -216,7 +213,11 @@ class Prior:
             bend = Bend(pixels.map.shape, CHOSEN.bend_size * unit, CHOSEN.bend_length, CHOSEN.bend_steps)
             one, other, rows = _differences(pixels, labels, cells, bend)
             misfit = _typical(cells.offset[one] - cells.offset[other])
-            if misfit >= least:  # the offset explains nothing; it came from tears inside components, or from blur
+            if camera.central and not cells.sparse:  # taking an offset out changes the noise as well
+                misfit /= cells.noise
+            if (
+                misfit >= least
+            ):  # what was taken out explains nothing; it came from tears inside components, or from blur
                 return before
             before, least = reading, misfit
             effect = cells.over(reading.effect(self.values, potential, labels))

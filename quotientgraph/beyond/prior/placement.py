@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 
 from ...graph.quotient import Quotient
-from .bend import Bend
+from .bend import Bend, gram
 from .borders import CutIntervals
 from .cells import Cells, medians
 from .constants import Constants
@@ -107,7 +107,7 @@ class Placing:
         """Lower the weight of cells that the prior blurs, and of those that disagree with their group."""
         c, cells, n = self.constants, self.cells, self.graph.n_components
         place = self.potential + self.shift[self.graph.labels]
-        change = cells.over(_blurred(self.graph, place, c.blur) - place)
+        change = cells.over(self._blurred(place) - place)
         # Components that were placed one by one have noise, which blur changes as well.
         part = np.bincount(cells.component, self.base, n)
         noise = (np.bincount(self.group, part) + 1e-12)[self.group[cells.component]] ** -1.0
@@ -135,6 +135,22 @@ class Placing:
         slope = medians(np.zeros(len(ratio), dtype=np.int64), ratio, size, 1)[0]
         return float(np.clip(slope, 0.0, 1.0))
 
+    def _blurred(self, potential: np.ndarray) -> np.ndarray:
+        """(n_pixels,) the potential averaged over a Gaussian window, over valid pixels only."""
+        seen = self.graph.pixels.map
+        image = np.zeros(seen.shape)
+        image.ravel()[seen.position] = potential
+        smooth = scipy.ndimage.gaussian_filter(image, self.constants.blur).ravel()[seen.position]
+        return smooth / self._window
+
+    @cached_property
+    def _window(self) -> np.ndarray:
+        """(n_pixels,) share of the Gaussian window around each pixel that is valid."""
+        seen = self.graph.pixels.map
+        valid = np.zeros(seen.shape)
+        valid.ravel()[seen.position] = 1.0
+        return np.maximum(scipy.ndimage.gaussian_filter(valid, self.constants.blur).ravel()[seen.position], 1e-9)
+
     def level(self) -> Level:
         """Place all groups and estimate the smooth error, in one linear solve."""
         cells, group, basis = self.cells, self.group, self.basis
@@ -161,9 +177,8 @@ class Placing:
             (part_basis, part_rest, held - part),
             (group_basis, group_rest, -whole),
         ):
-            scaled = scipy.sparse.diags(factor) @ rows
-            normal += (rows.T @ scaled).toarray()
-            right += scaled.T @ value
+            normal += gram(rows, factor)
+            right += rows.T @ (factor * value)
         covariance = np.linalg.inv(normal)
         coefficients = covariance @ right
         move = np.where(whole > 0, group_rest - group_basis @ coefficients, 0.0)
@@ -179,12 +194,3 @@ class Placing:
         self.shift = self.shift + level.move[self.group]
         self.coefficients, self.variance = level.coefficients, level.variance
         return level
-
-
-def _blurred(graph: Quotient, potential: np.ndarray, sigma: float) -> np.ndarray:
-    """(n_pixels,) the potential averaged over a Gaussian window, over valid pixels only."""
-    image = graph.pixels.map.image(potential)
-    valid = np.isfinite(image)
-    share = scipy.ndimage.gaussian_filter(valid.astype(np.float64), sigma)
-    smooth = scipy.ndimage.gaussian_filter(np.where(valid, image, 0.0), sigma) / np.maximum(share, 1e-9)
-    return smooth.ravel()[graph.pixels.map.position]

@@ -41,12 +41,15 @@ class Ties:
         Number of components.
     one, other : (n_pairs,) int64
     strength : (n_pairs,) float64
+    step : (n_pairs,) float64
+        Place of `one` minus that of `other` as they were found from normals.
     """
 
     n: int
     one: np.ndarray
     other: np.ndarray
     strength: np.ndarray
+    step: np.ndarray
 
     @classmethod
     def between(
@@ -76,7 +79,7 @@ class Ties:
             whole = judged.graph.labels[np.unique(graph.labels, return_index=True)[1]]
             apart = np.flatnonzero(whole[one] != whole[other])
             odds[apart] = _judged_odds(judged, whole, shift, whole[one[apart]], whole[other[apart]])
-        return cls(n, one, other, _HELD + weight_of_sides(length) * odds)
+        return cls(n, one, other, _HELD + weight_of_sides(length) * odds, shift[one] - shift[other])
 
     def moves(
         self, component: np.ndarray, wanted: np.ndarray, force: np.ndarray, slack: np.ndarray, unit: float
@@ -126,7 +129,8 @@ class Ties:
         turned = lost[self.other[across]]
         follower = np.where(turned, self.other[across], self.one[across])
         leader = np.where(turned, self.one[across], self.other[across])
-        own = Ties(int(lost.sum()), number[self.one[inside]], number[self.other[inside]], self.strength[inside])
+        one, other = number[self.one[inside]], number[self.other[inside]]
+        own = Ties(int(lost.sum()), one, other, self.strength[inside], self.step[inside])
         moved = own.moves(number[follower], move[leader], self.strength[across], np.zeros(len(across)), unit)
         out = move.copy()
         out[lost] = moved
