@@ -179,9 +179,9 @@ def _attitudes(
 def _fitted_lines(borders: BorderPieces) -> tuple[np.ndarray, np.ndarray]:
     """The line of each piece (n_pieces, 9), and where it crosses each side (n_sides,).
 
-    A line is its centre, the direction of the walk, first and last position along it, and the three coefficients of a
-    parabola that smooths the steps of the pixels. A crossing is where between the two pixels of a side the parabola passes,
-    from 0 at the left one to 1 at the right one.
+    A line is its centre, the direction of the walk (zero where it goes evenly around a point), first and last position
+    along it, and the three coefficients of a parabola that smooths the steps of the pixels. A crossing is where between the
+    two pixels of a side the parabola passes, from 0 at the left one to 1 at the right one.
     """
     start, piece, n_pieces = borders.start[:-1], borders.piece, borders.n_pieces
     n = np.diff(borders.start)
@@ -191,10 +191,12 @@ def _fitted_lines(borders: BorderPieces) -> tuple[np.ndarray, np.ndarray]:
 
     row, column = total(borders.row / n[piece]), total(borders.column / n[piece])
     v, u = borders.row - row[piece], borders.column - column[piece]
+    mixed, wider, spread = 2 * total(v * u), total(u * u) - total(v * v), total(u * u) + total(v * v)
     # Functions of the standard library: those of NumPy differ in the last digit from processor to processor.
-    turn = [0.5 * math.atan2(y, x) for y, x in zip((2 * total(v * u)).tolist(), (total(u * u) - total(v * v)).tolist())]
+    turn = [0.5 * math.atan2(y, x) for y, x in zip(mixed.tolist(), wider.tolist())]
     along, down = np.array(list(map(math.cos, turn))), np.array(list(map(math.sin, turn)))
-    single = n == 1
+    single, round_about = n == 1, np.maximum(np.abs(mixed), np.abs(wider)) <= 1e-9 * spread
+    along[round_about], down[round_about] = 0.0, 0.0  # around a single pixel: no direction, whatever rounding says
     along[single], down[single] = borders.along[start[single]], borders.down[start[single]]
     backwards = total(down[piece] * borders.down + along[piece] * borders.along) < 0
     along, down = np.where(backwards, -along, along), np.where(backwards, -down, down)
@@ -205,7 +207,7 @@ def _fitted_lines(borders: BorderPieces) -> tuple[np.ndarray, np.ndarray]:
     right = np.stack([total(h), total(h * t), total(h * square)], axis=-1)
     bend = np.zeros((n_pieces, 3))
     bend[:, 0] = right[:, 0] / n
-    curved = np.flatnonzero(n >= 8)
+    curved = np.flatnonzero((n >= 8) & ~round_about)
     system = np.stack([np.stack([s[curved] for s in sums[i : i + 3]], axis=-1) for i in range(3)], axis=1)
     bend[curved] = np.linalg.solve(system, right[curved][..., None])[..., 0]
     away = bend[piece, 0] + bend[piece, 1] * t + bend[piece, 2] * t * t - h

@@ -172,7 +172,7 @@ def join(n: int, witnesses: Witnesses, size: np.ndarray) -> np.ndarray:
         known = {"pair": low * n + high, "delta": delta, "lead": lead}
         top = lead.max()
         # Of equal leads the larger groups first: an order that does not depend on how the components are numbered.
-        rank = np.lexsort((-np.maximum(size[low], size[high]), -(size[low] + size[high]), -np.round(lead, 9)))
+        rank = np.lexsort((-np.maximum(size[low], size[high]), -(size[low] + size[high]), -np.round(lead, 4)))
         rank = rank[lead[rank] >= (_CHOSEN.share * top if top > 1 else top - 1)]
         into, moved = np.arange(n), np.zeros(n)
         pair_up(rank, low, high, delta, size, into, moved, np.zeros(n, dtype=np.bool_))
@@ -209,8 +209,21 @@ def joined(graph: Quotient, potential: np.ndarray) -> Joined:
     if not len(witnesses.left):
         return Joined(graph, potential, as_it_is, placed=False)
     graph = judged.graph
-    shift = join(graph.n_components, witnesses, graph.sizes)
+    shift = join(graph.n_components, witnesses, _told_apart(judged))
     return Joined(graph, potential + shift[graph.labels], judged, placed=True)
+
+
+def _told_apart(judged: Judgement) -> np.ndarray:
+    """(n_components,) sizes in pixels, and less than half a pixel more by how far from the middle their outlines lie.
+
+    Of two equal ones the larger would otherwise be a matter of how they are numbered.
+    """
+    graph, facts = judged.graph, judged.facts
+    height, width = graph.pixels.map.shape
+    apart = facts.n * ((facts.row - 0.5 * (height - 1)) ** 2 + (facts.column - 0.5 * (width - 1)) ** 2)
+    n = graph.n_components + 1
+    outline = (np.bincount(facts.left + 1, apart, n) + np.bincount(facts.right + 1, apart, n))[1:]
+    return graph.sizes + 0.49 * outline / max(outline.max(initial=0.0), 1.0)
 
 
 def _take_over(

@@ -41,7 +41,7 @@ def best_offsets(start, offset, tolerance, weight, touch, low_front, high_front,
 
     The likelihood changes only where a piece begins or ceases to touch, so a walk over those places sees all of it.
     """
-    longest = 0
+    longest, sliver = 0, 0.01 * margin  # what is narrower may come from rounding
     for p in range(len(start) - 1):
         longest = max(longest, start[p + 1] - start[p])
     place, change = np.empty(2 * longest), np.empty(2 * longest)
@@ -62,12 +62,14 @@ def best_offsets(start, offset, tolerance, weight, touch, low_front, high_front,
         for q in range(2 * n - 1):
             now += change[order[q]]
             touching += 1 - 2 * (order[q] & 1)
-            if touching <= 0 or place[order[q + 1]] <= place[order[q]]:
+            if touching <= 0 or place[order[q + 1]] - place[order[q]] <= sliver:
                 continue
-            # Of stretches that are equally likely the widest, whichever of the two groups is called low.
-            wider = place[order[q + 1]] - place[order[q]] > upper - lower + 1e-12
-            if now > best + 1e-9 or (wider and now > best - 1e-9):
-                best, lower, upper = now, place[order[q]], place[order[q + 1]]
+            # Of stretches that are equally likely the widest, of those the nearest: whichever group is called low.
+            begin, end = place[order[q]], place[order[q + 1]]
+            wider = (end - begin) - (upper - lower)
+            better = wider > sliver or (wider > -sliver and abs(begin + end) < abs(lower + upper))
+            if now > best + 1e-4 or (better and now > best - 1e-4):
+                best, lower, upper = now, begin, end
         rival, now = far, far
         for q in range(2 * n):
             now += change[order[q]]
