@@ -8,7 +8,7 @@ from laplacians.core.jit import kernel
 
 
 @kernel(no_cpython_wrapper=True)
-def _sort(value, n, order, spare):
+def in_order(value, n, order, spare):
     """Write the first n numbers to `order`, by increasing value; equal ones keep their order. For kernels.
 
     Runs of 1, 2, 4, … are merged. The sort that Numba has takes a second to compile.
@@ -57,7 +57,7 @@ def best_offsets(start, offset, tolerance, weight, touch, low_front, high_front,
             place[2 * i], place[2 * i + 1] = offset[k] - tolerance[k], offset[k] + tolerance[k]
             change[2 * i] = weight[k] * (touch[k] - low_front[k])
             change[2 * i + 1] = weight[k] * (high_front[k] - touch[k])
-        _sort(place, 2 * n, order, spare)
+        in_order(place, 2 * n, order, spare)
         now, touching, best, lower, upper = far, 0, -np.inf, 0.0, 0.0
         for q in range(2 * n - 1):
             now += change[order[q]]

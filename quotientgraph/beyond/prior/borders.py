@@ -16,6 +16,7 @@ from laplacians.core.jit import kernel
 from ...geometry.jumps import interval
 from ...graph.quotient import Quotient
 from ..contacts import CREASED, CURVED
+from ..offsets import in_order
 
 _BESIDE = 8.0  # tolerances by which an edge just misses the offset of its border
 
@@ -156,14 +157,18 @@ class Contacts:
 @kernel
 def _elect(start, lower, upper, evidence, offset, votes):
     """For each pair the middle of the range that intervals of the most evidence share, by sweeping over their ends."""
+    longest = 0
+    for p in range(len(start) - 1):
+        longest = max(longest, start[p + 1] - start[p])
+    low, high, spare = np.empty(longest, np.int64), np.empty(longest, np.int64), np.empty(longest, np.int64)
     for p in range(len(start) - 1):
         first, n = start[p], start[p + 1] - start[p]
-        low = np.argsort(lower[first : first + n]) + first
-        high = np.argsort(upper[first : first + n]) + first
+        in_order(lower[first:], n, low, spare)
+        in_order(upper[first:], n, high, spare)
         i, j = 0, 0
         now, best = 0.0, -1.0
         while i < n:
-            begins, ends = low[i], high[j]
+            begins, ends = first + low[i], first + high[j]
             if lower[begins] <= upper[ends]:
                 now += evidence[begins]
                 i += 1

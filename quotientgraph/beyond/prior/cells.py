@@ -15,6 +15,7 @@ import numpy as np
 from laplacians.core.jit import kernel
 
 from ...graph.pixels import PixelGraph
+from ..offsets import in_order
 from .regions import unique_pairs
 
 _DEVIATION = 1.4826  # standard deviation of normal errors over the median of their size
@@ -168,19 +169,23 @@ def _write_medians(group, value, weight, start, member, out):
     for i in range(len(group)):
         member[place[group[i]]] = i
         place[group[i]] += 1
+    longest = 0
     for g in range(len(out)):
-        own = member[start[g] : start[g + 1]]
+        longest = max(longest, start[g + 1] - start[g])
+    ranked, order, spare = np.empty(longest), np.empty(longest, np.int64), np.empty(longest, np.int64)
+    for g in range(len(out)):
+        own, half = member[start[g] : start[g + 1]], 0.0
         if len(own) == 0:
             continue
-        order = own[np.argsort(value[own])]
-        half = 0.0
-        for i in order:
-            half += 0.5 * weight[i]
+        for i in range(len(own)):
+            ranked[i] = value[own[i]]
+            half += 0.5 * weight[own[i]]
+        in_order(ranked, len(own), order, spare)
         below, k = 0.0, 0
-        while k < len(order) - 1 and below + weight[order[k]] < half:
-            below += weight[order[k]]
+        while k < len(own) - 1 and below + weight[own[order[k]]] < half:
+            below += weight[own[order[k]]]
             k += 1
         above = k
-        if below + weight[order[k]] <= half and k < len(order) - 1:
+        if below + weight[own[order[k]]] <= half and k < len(own) - 1:
             above = k + 1
-        out[g] = 0.5 * (value[order[k]] + value[order[above]])
+        out[g] = 0.5 * (ranked[order[k]] + ranked[order[above]])
