@@ -221,8 +221,17 @@ def test_all_scenes_come_out_alike(name, settings, cupy):
     )
 
 
-@pytest.mark.parametrize("settings", [{}, {"merge_every": 2}, {"joining": "none"}], ids=["plain", "merge", "unjoined"])
-@pytest.mark.parametrize("given", ["prior", "points", "anchors", "both"])
+@pytest.mark.parametrize(
+    ("given", "settings"),
+    [
+        ("prior", {}),
+        ("points", {"merge_every": 2}),
+        ("anchors", {"joining": "none"}),
+        ("anchors", {}),
+        ("both", {}),
+        ("both", {"merge_every": 2}),
+    ],
+)
 def test_known_depth_goes_with_the_gpu(given, settings, cupy):
     """Priors, dense and sparse, and anchors give the same on the device, in the same levels."""
     graph, truth = graph_of("room"), scenes.make("room", shape=(48, 60)).depth
