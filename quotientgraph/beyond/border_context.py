@@ -163,16 +163,14 @@ def _cues_of_components(
     graph: Quotient, facts: PieceFacts, contact: np.ndarray, front: np.ndarray, found: _Cues
 ) -> None:
     """How large the two components are, whether they leave the picture, and what the rest of their outlines shows."""
-    n, pixels = graph.n_components, graph.pixels
-    left, right = facts.left, facts.right
+    n, left, right = graph.n_components, facts.left, facts.right
     size = np.append(graph.sizes, 1).astype(np.float64)
-    height, width = pixels.map.shape
-    row, column = np.divmod(pixels.map.position, width)
-    edge = (row == 0) | (column == 0) | (row == height - 1) | (column == width - 1)
-    leaves = np.append(np.bincount(graph.labels[edge], minlength=n) > 0, False)
+    index = graph.pixels.map.index
+    rim = np.concatenate([index[0], index[-1], index[:, 0], index[:, -1]])
+    leaves = np.append(np.bincount(graph.labels[rim[rim >= 0]], minlength=n) > 0, False)
     share = np.log(size / size.sum())
-    outline = np.append(_of_components(n, facts, facts.n, facts.n)[:-1], 1.0)
-    shared = _of_pairs(facts, facts.n)
+    outline = np.append(facts.of_components(n, facts.n, facts.n)[:-1], 1.0)
+    shared = facts.of_pairs(facts.n)
     weight, p, q = weight_of_sides(facts.n) * facts.valid, _chance(contact), _chance(front)
     bend = facts.lean_left + facts.lean_right
     found.both("size", share[left], share[right])
@@ -188,7 +186,7 @@ def _cues_of_components(
         ("ahead", of_left, of_right),
         ("behind", of_right, of_left),
     ):
-        total = _of_components(n, facts, one, other)
+        total = facts.of_components(n, one, other)
         rest = np.maximum(total[left] - one, 0), np.maximum(total[right] - other, 0)
         found.both(name, np.log1p(rest[0]), np.log1p(rest[1]))
 
@@ -222,7 +220,7 @@ def _cues_of_pair(facts: PieceFacts, contact: np.ndarray, front: np.ndarray, sla
     # With the offset of this piece, those that ask for a larger one have the component of the smaller number in front.
     explained = same[:, 0] + above[:, 1] + below[:, 2] - (below + same + above)[:, 3]
     found.even("explained", np.clip(explained, -60, 0) / 10)
-    found.even("pair_sides", np.log(_of_pairs(facts, facts.n)))
+    found.even("pair_sides", np.log(facts.of_pairs(facts.n)))
     found.even("same_sides", np.log1p(np.maximum(same[:, 4], 0)))
     toward = np.where(low, 1.0, -1.0)[:, None] * (below - above)
     same, apart = (np.log1p(np.maximum(v, 0)) for v in (same, below + above))
@@ -251,18 +249,6 @@ def _windows(ranked, offset, slack, first, last, begin, end):
             else:
                 high = middle
         end[k] = low
-
-
-def _of_components(n: int, facts: PieceFacts, of_left: np.ndarray, of_right: np.ndarray) -> np.ndarray:
-    """(n + 1,) sums over the pieces of each component of what they say about their left and right ones; the last is 0."""
-    total = np.bincount(facts.left + 1, of_left, n + 1) + np.bincount(facts.right + 1, of_right, n + 1)
-    return np.append(total[1:], 0.0)
-
-
-def _of_pairs(facts: PieceFacts, values: np.ndarray) -> np.ndarray:
-    """(n_pieces,) sum over all pieces of the same pair of components."""
-    number = np.unique(facts.pair, return_inverse=True)[1]
-    return np.bincount(number, values)[number]
 
 
 def _chance(odds: np.ndarray) -> np.ndarray:

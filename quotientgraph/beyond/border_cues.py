@@ -130,6 +130,5 @@ def _limbs(facts: PieceFacts) -> tuple[np.ndarray, np.ndarray]:
 def _enclosed(n: int, facts: PieceFacts) -> np.ndarray:
     """The part of the left component's outline that borders on the right one, minus the same of the right one."""
     outline = np.bincount(facts.left + 1, facts.n, n + 1) + np.bincount(facts.right + 1, facts.n, n + 1)
-    shared = np.unique(facts.pair, return_inverse=True)[1]
-    shared = np.bincount(shared, facts.n)[shared]
+    shared = facts.of_pairs(facts.n)
     return shared / np.maximum(outline[facts.left + 1], 1) - shared / np.maximum(outline[facts.right + 1], 1)

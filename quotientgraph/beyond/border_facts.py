@@ -88,6 +88,16 @@ class PieceFacts:
         """(n_pieces,) `offset`, of the component with the smaller number against the other one."""
         return np.where(self.left < self.right, self.offset, -self.offset)
 
+    def of_components(self, n: int, of_left: np.ndarray, of_right: np.ndarray) -> np.ndarray:
+        """(n + 1,) sums over the pieces of each component of what they say of their left and right ones; the last is 0."""
+        total = np.bincount(self.left + 1, of_left, n + 1) + np.bincount(self.right + 1, of_right, n + 1)
+        return np.append(total[1:], 0.0)
+
+    def of_pairs(self, values: np.ndarray) -> np.ndarray:
+        """(n_pieces,) sum over all pieces of the same pair of components."""
+        number = np.unique(self.pair, return_inverse=True)[1]
+        return np.bincount(number, values)[number]
+
     @classmethod
     def measure(cls, graph: Quotient, potential: np.ndarray, borders: BorderPieces) -> PieceFacts:
         """Measure the pieces of the borders of a graph at a potential (n_pixels,).

@@ -221,8 +221,7 @@ def _told_apart(judged: Judgement) -> np.ndarray:
     graph, facts = judged.graph, judged.facts
     height, width = graph.pixels.map.shape
     apart = facts.n * ((facts.row - 0.5 * (height - 1)) ** 2 + (facts.column - 0.5 * (width - 1)) ** 2)
-    n = graph.n_components + 1
-    outline = (np.bincount(facts.left + 1, apart, n) + np.bincount(facts.right + 1, apart, n))[1:]
+    outline = facts.of_components(graph.n_components, apart, apart)[:-1]
     return graph.sizes + 0.49 * outline / max(outline.max(initial=0.0), 1.0)
 
 

@@ -83,7 +83,7 @@ def certainty_cues(placing: Placing) -> dict[str, np.ndarray]:
     touching = of_component(cut.one, cut.other, cut.length * fits)
     broken = np.abs(placing.shift[ties.one] - placing.shift[ties.other] - ties.step) > 0.5 * PRECISE * unit
     torn = of_component(ties.one, ties.other, ties.strength * broken)
-    size = np.bincount(placing.graph.labels, minlength=n)
+    size = placing.graph.sizes
     whole = np.bincount(group, size)[group]
     return {
         "stated": np.log(stated / (1 - stated))[component],

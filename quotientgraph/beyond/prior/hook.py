@@ -23,6 +23,7 @@ from ...method.optimize import Placement
 from ...method.weights import TEAR
 from ..anchors import Anchors
 from ..contradictions import about_prior
+from ..face_fragments import divided_components
 from ..joining import Judgement
 from .bend import Bend, sized_bend
 from .cells import Cells, is_sparse
@@ -151,9 +152,7 @@ class Prior:
         known = int(np.count_nonzero(np.isfinite(self.values)))
         if self.fine is None or is_sparse(graph.pixels.n_pixels, known):
             return graph
-        tail, head = graph.pixels.tail, graph.pixels.head
-        same = (graph.labels[tail] == graph.labels[head]) & (self.fine[tail] == self.fine[head])
-        return graph.divided(connected_components(graph.pixels.n_pixels, tail[same], head[same]))
+        return graph.divided(divided_components(graph, self.fine))
 
     def placed(
         self, graph: Quotient, filled: np.ndarray, found: np.ndarray, reading: Reading, judged: Judgement | None
@@ -181,9 +180,10 @@ class Prior:
             graph, cells, straight, cells.variance + ramp**2, _FACE_ERROR * unit, _FACE_SURE,
             _FACE_POINTS if cells.sparse else _FACE_PIXELS, _FACE_PIXELS,
         )  # fmt: skip
-        first = np.unique(labels, return_index=True)[1]
+        parts = graph.divided(labels)
+        first = parts.first_pixels
         cells = Cells.from_offsets(graph.pixels, labels, offset, self.trust, _LEAST_NOISE * unit)
-        placing = Placing(graph.divided(labels), filled, cells, bend, coefficients, unit, constants)
+        placing = Placing(parts, filled, cells, bend, coefficients, unit, constants)
         run(placing, (found - filled)[first], graph.labels[first], judged)
         return placing
 

@@ -96,7 +96,7 @@ def expel(placing: Placing) -> int:
     total = np.bincount(cells.component, placing.clear, n)
     mean = np.bincount(cells.component, placing.clear * rest, n) / np.maximum(total, 1e-300)
     variance = 1 / np.maximum(total, 1e-12) + (placing.constants.part_error * placing.unit) ** 2
-    size = np.bincount(placing.graph.labels, minlength=n)
+    size = placing.graph.sizes
     share = np.bincount(placing.group, size)[placing.group]
     precise = total > 1 / (placing.constants.known * placing.unit) ** 2
     if cells.sparse:  # so few points that one or two of them may be wrong

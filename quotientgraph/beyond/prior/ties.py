@@ -76,7 +76,7 @@ class Ties:
         length = np.bincount(pair, cut.length * fits, len(key))
         odds = np.full(len(key), _PLAIN)
         if judged is not None:
-            whole = judged.graph.labels[np.unique(graph.labels, return_index=True)[1]]
+            whole = judged.graph.labels[graph.first_pixels]
             apart = np.flatnonzero(whole[one] != whole[other])
             odds[apart] = _judged_odds(judged, whole, shift, whole[one[apart]], whole[other[apart]])
         return cls(n, one, other, _HELD + weight_of_sides(length) * odds, shift[one] - shift[other])
