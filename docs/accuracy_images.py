@@ -6,6 +6,7 @@ import matplotlib
 import numpy as np
 
 from quotientgraph import QuotientGraph, integrate, scenes
+from quotientgraph.bench.limits import contact_groups
 from quotientgraph.beyond.creases import residual_range
 from quotientgraph.geometry.camera import REFERENCE_FOCAL
 from quotientgraph.method.cutedges import CutEdges
@@ -93,6 +94,26 @@ def errors() -> None:
     save(figure, "accuracy_errors.png")
 
 
+def undetermined() -> None:
+    """Two surfaces with the same normals: the truth, and one with the figure nearer by a third."""
+    scene = scenes.random("figures", 1)
+    judged = integrate(scene.normals, scene.mask, scene.camera, "opencv").judged
+    group = contact_groups(judged, scene)[1][judged.graph.labels]
+    loose = np.bincount(group).argsort()[-2]  # the largest is the room, the next one the figure
+    position = judged.graph.pixels.map.position[group == loose]
+    other = scene.depth.copy()
+    other.flat[position] *= 2 / 3
+    figure, axes = plt.subplots(1, 3, figsize=(9.6, 2.6), layout="constrained")
+    axes[0].imshow(np.where(scene.mask[..., None], 0.5 - 0.5 * np.nan_to_num(scene.normals), 1))
+    limits = np.nanmin(other), np.nanmax(scene.depth)
+    for panel, depth in zip(axes[1:], (scene.depth, other)):
+        shown = panel.imshow(depth, vmin=limits[0], vmax=limits[1], cmap="viridis_r")
+    for panel, title in zip(axes, ("normals of both", "one surface", "another")):
+        panel.set(xticks=[], yticks=[], title=title)
+    figure.colorbar(shown, ax=axes[1:], label="depth")
+    save(figure, "undetermined.png")
+
+
 def save(figure: plt.Figure, name: str) -> None:
     figure.savefig(IMAGES / name, dpi=90, bbox_inches="tight")
     plt.close(figure)
@@ -103,3 +124,4 @@ if __name__ == "__main__":
     crease()
     borders()
     errors()
+    undetermined()
