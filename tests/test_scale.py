@@ -63,11 +63,11 @@ def bumpy(height, width, noise=0.0, tear=True, seed=3):
 
 
 def whole(normals, mask, camera=None, preset="best", angle="auto", connectivity=8, wrap="none", **settings):
-    """The same in memory, with an exact filling."""
+    """The same in memory, with an exact filling, and with everything else as users have it."""
     graph = QuotientGraph.from_normals(
         normals, mask, camera, angle=angle, connectivity=connectivity, preset=preset, wrap=wrap, check=False
     )
-    return graph.optimize(fill_solver=EXACT, preset=preset, joining="none", **settings)
+    return graph.optimize(fill_solver=EXACT, preset=preset, **settings)
 
 
 def difference(result, depth):
@@ -99,6 +99,17 @@ def test_tiles_give_the_answer_of_the_whole_map(tmp_path, preset, settings):
     assert report.rounds, "no component crossed a seam"
     assert len(report.history) == len(expected.history)
     assert not (tmp_path / "depth.work").exists()
+
+
+@pytest.mark.parametrize(("joining", "warns"), [(None, True), ("none", False)])
+def test_a_map_whose_components_would_be_joined_in_memory_says_so(tmp_path, joining, warns):
+    """Two walls that meet, with noise: the default in memory judges their border, and a warning says that tiles do not."""
+    walls = np.where(np.arange(96)[:, None] < 48, [0.6, 0.0, 0.8], [-0.6, 0.0, 0.8])
+    normals = np.tile(walls, (72, 1, 1)) + 0.003 * np.random.default_rng(0).standard_normal((72, 96, 3))
+    in_memory = whole(normals, None, joining=joining)
+    _, report = scale.integrate(normals, out=tmp_path / "depth.zarr", tile=32, workers=1, joining=joining)
+    assert in_memory.joined == warns == (not report.as_in_memory)
+    assert any("most certain borders" in text for text in report.warnings) == warns
 
 
 @pytest.mark.parametrize(

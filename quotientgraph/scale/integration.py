@@ -33,6 +33,11 @@ from .window import Job
 from .work import Work
 
 TILE = 2048
+_NOT_JOINED = (
+    "large flat faces have a quarter of the pixels or more: in memory, the default places the components of such maps by "
+    "their most certain borders first, and maps in tiles by the descent alone, so the depth of some components differs from "
+    "that of `quotientgraph.integrate`; use that where the map fits into memory, or pass joining=\"none\" if you want this"
+)
 
 
 def integrate(
@@ -117,7 +122,10 @@ def integrate(
     around = view.all_around if isinstance(view, RayFormula) else bool(Wrap.from_name("auto", view, source.shape))
     around = _wraps(settings.pop("wrap", "auto"), around, source.shape)
     _refuse_what_needs_the_whole_map(settings)
-    chosen = Settings.from_preset(preset, **{**settings, "joining": "none"})
+    wanted = Settings.from_preset(preset, **settings)
+    chosen = replace(wanted, joining="none")
+    # In memory, borders are judged where there is an image plane with ends; see `quotientgraph.beyond.plugging`.
+    joins = wanted.joining == "certain" and wanted.merge_every is None and not (around or view.spherical)
     if chosen.fill_solver != "auto":
         raise ValueError("fill_solver: a map in tiles is filled by multigrid; leave it at its default")
     tiling = _tiling(source, tile, overlap, memory, around)
@@ -169,6 +177,9 @@ def integrate(
         scales, converged = run.scale(found, number, history.append)
         where.create(tiling, {"camera": repr(view)}, resume)
         piece = run.write(found, scales, number, where)
+    as_in_memory = not (joins and found.has_faces)
+    if not as_in_memory:
+        run.warnings.append(_NOT_JOINED)
     run.conclude(found, scales, converged, piece)
     sure = run.confidence(scales) if preset != "paper" else None
     write_tables(where, found, scales.borders, work.read("shift"), piece, scales.residuals(), sure)
@@ -185,6 +196,7 @@ def integrate(
         converged=converged,
         warnings=run.warnings,
         joining=chosen.joining,
+        as_in_memory=as_in_memory,
         seconds={"cluster": waited, **run.seconds, "total": time.perf_counter() - began},
         tasks=run.tasks,
         busy={**run.busy, "driver": driver},
@@ -224,7 +236,7 @@ def _wraps(wanted: str | None, sees_around: bool, shape: tuple[int, int]) -> boo
 
 def _refuse_what_needs_the_whole_map(settings: dict[str, Any]) -> None:
     """Raise a `ValueError` for keywords of `quotientgraph.integrate` that a map in tiles does not take."""
-    if settings.get("joining", "none") != "none":
+    if settings.get("joining") not in (None, "none"):
         raise ValueError('joining: components of a map in tiles are placed by the descent; leave it out or use "none"')
     for name in ("method", "prior", "prior_confidence", "anchors", "labels", "image", "forbidden"):
         if settings.pop(name, None) is not None:

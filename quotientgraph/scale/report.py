@@ -30,8 +30,11 @@ class Report:
     converged : bool
     warnings : list of str
     joining : str
-        What places components before the descent: "none", always. In memory, scenes with flat faces are by default placed
-        by their most certain borders first (``joining="certain"``); in tiles they are not.
+        What places components before the descent: "none", always.
+    as_in_memory : bool
+        Whether `quotientgraph.integrate` with the same settings would also have placed them by the descent alone. By
+        default, if large flat faces have a notable part of the pixels, it places components by their most certain borders
+        first (``joining="certain"``), which tiles do not; then this is False, and a warning says so.
     seconds : dict
         Time by stage; "cluster" is what passed before the first of them.
     tasks : dict
@@ -60,6 +63,7 @@ class Report:
     converged: bool
     warnings: list[str]
     joining: str
+    as_in_memory: bool
     seconds: dict[str, float]
     tasks: dict[str, list[float]]
     busy: dict[str, float]
