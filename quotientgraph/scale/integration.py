@@ -24,7 +24,7 @@ from .doubts import doubts
 from .journal import Journal
 from .memory import check_driver, driver_needs, peak_memory, tile_for
 from .outputs import Outputs, as_dask, write_tables
-from .pool import check_pool, pool_for
+from .pool import check_pool, pool_for, prepare
 from .report import Report
 from .run import Run, Watch
 from .sources import Source, zarr
@@ -36,7 +36,7 @@ TILE = 2048
 _NOT_JOINED = (
     "large flat faces have a quarter of the pixels or more: in memory, the default places the components of such maps by "
     "their most certain borders first, and maps in tiles by the descent alone, so the depth of some components differs from "
-    "that of `quotientgraph.integrate`; use that where the map fits into memory, or pass joining=\"none\" if you want this"
+    'that of `quotientgraph.integrate`; use that where the map fits into memory, or pass joining="none" if you want this'
 )
 
 
@@ -164,6 +164,8 @@ def integrate(
         run = Run(job, pool, journal, tolerance, progress or (lambda *_: None), warnings=about)
         if pool.dashboard:
             run.watch(pool.dashboard, 0, 0)
+        if pool.elsewhere:
+            prepare()
         run.choose_angle(chosen.angle if angle == "auto" else angle)
         run.stage("labels", components.label)
         n_ring, n_labels = components.counted(work)
@@ -183,7 +185,7 @@ def integrate(
     run.conclude(found, scales, converged, piece)
     sure = run.confidence(scales) if preset != "paper" else None
     write_tables(where, found, scales.borders, work.read("shift"), piece, scales.residuals(), sure)
-    driver = time.process_time() - cpu_began - (0.0 if pool.elsewhere else sum(run.busy.values()))
+    driver = time.process_time() - cpu_began - (run.beside if pool.elsewhere else sum(run.busy.values()))
     report = Report(
         shape=tiling.shape,
         tile=tiling.tile,
@@ -199,7 +201,7 @@ def integrate(
         as_in_memory=as_in_memory,
         seconds={"cluster": waited, **run.seconds, "total": time.perf_counter() - began},
         tasks=run.tasks,
-        busy={**run.busy, "driver": driver},
+        busy={**run.busy, "driver": driver, "beside": run.beside},
         critical=run.longest + driver,
         peaks={**run.peaks, "driver": peak_memory()},
         reused=journal.reused,

@@ -40,9 +40,10 @@ class Report:
     tasks : dict
         For each stage the number of tasks that were run, and the processor time they took.
     busy : dict
-        Processor time of each process: what it spent on tasks, and for "driver" what it spent between them.
+        Processor time of each process: what it spent on tasks, for "driver" what it spent between stages, while no task ran,
+        and for "beside" what it spent while tasks of other processes ran, on the scheduler of Dask for the most part.
     critical : float
-        Processor time of the driver between tasks, and in each stage that of the process that had most to do: how long the
+        Processor time of the driver between stages, and in each stage that of the process that had most to do: how long the
         run takes at least on as many free cores as there are processes.
     peaks : dict
         Largest memory of each process, in bytes; "driver" is the one that was asked.

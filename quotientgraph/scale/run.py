@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from laplacians.core.sharing import at_most
+
 from ..beyond.doubts import CHOSEN as DOUBTS
 from ..io.atomic import OutputError
 from ..method.outcome import Step
@@ -54,6 +56,8 @@ class Run:
         Processor time that each of them spent on tasks.
     longest : float
         Sum over the stages of the processor time of the process that had most to do in it.
+    beside : float
+        Processor time of this process while it waited for tasks of other processes: Dask's scheduler, mostly.
     """
 
     job: Job
@@ -66,6 +70,7 @@ class Run:
     peaks: dict[str, int] = field(default_factory=dict)
     busy: dict[str, float] = field(default_factory=dict)
     longest: float = 0.0
+    beside: float = 0.0
     changes: list[float] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -75,14 +80,14 @@ class Run:
         `drop` names images that no later task reads, and that this one reads in the window of the rounds. Those of a tile
         are removed as soon as all tiles that see it are done.
         """
-        began, n = time.perf_counter(), self.job.tiling.n_tiles
+        began, used, n = time.perf_counter(), time.process_time(), self.job.tiling.n_tiles
         todo = [k for k in range(n) if not self.journal.has(name, k)]
         done, left = n - len(todo), set(todo)
         self.watch(name, done, n)
         self.journal.drop(drop, [k for k in range(n) if drop and not left & self.job.tiling.seen_by(k)])
         load: dict[str, float] = {}
         try:
-            for k, result in self.pool.run(measured, todo, self.job, task, *args):
+            for k, result in self.pool.run(measured, todo, self.job, self.pool.threads, task, *args):
                 self.journal.record(name, k, result["files"])
                 self.peaks[result["process"]] = max(self.peaks.get(result["process"], 0), result["peak"])
                 self._count(name, result["seconds"])
@@ -104,6 +109,8 @@ class Run:
         kind = name.split(".")[0]
         self.seconds[kind] = self.seconds.get(kind, 0.0) + time.perf_counter() - began
         self.longest += max(load.values(), default=0.0)
+        if self.pool.elsewhere:
+            self.beside += time.process_time() - used
         self.busy.update({process: self.busy.get(process, 0.0) + took for process, took in load.items()})
 
     def _count(self, name: str, seconds: float) -> None:
@@ -253,10 +260,11 @@ def best_step(totals: np.ndarray) -> tuple[float, float]:
     return float((sr + beta * pr) / curvature), float(beta)
 
 
-def measured(job: Job, k: int, task: Task, *args: Any) -> dict[str, Any]:
-    """Run a task, and say what it took."""
+def measured(job: Job, k: int, threads: int, task: Task, *args: Any) -> dict[str, Any]:
+    """Run a task on at most so many threads, and say what it took."""
     began = time.process_time()
-    files: Written = task(job, k, *args)
+    with at_most(threads):
+        files: Written = task(job, k, *args)
     return {
         "files": files,
         "process": f"{socket.gethostname()}:{os.getpid()}",
