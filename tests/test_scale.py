@@ -291,7 +291,9 @@ def test_the_driver_holds_no_list_of_the_pixels_along_seams(tmp_path):
     normals, mask = bumpy(640, 640)
     scale.integrate(normals, mask, out=tmp_path / "depth.zarr", tile=64, workers=1, preset="paper", keep=True)
     work = Work(tmp_path / "depth.work", Tiling((640, 640), 64, 16))
-    n_ring, n_labels = counted(work)
+    n_ring, n_labels, n_cut = counted(work)
+    inside = sum(len(work.read("edges", k)) for k in range(work.tiling.n_tiles))  # with those between tiles
+    assert 0.8 * inside < n_cut <= inside
     assert n_ring > 20_000
     tracemalloc.start()
     unite(work)
@@ -546,7 +548,12 @@ def test_a_driver_without_enough_memory_says_so_early(small, tmp_path):
     assert stages[-1] == "labels"
     needs = [driver_needs(Tiling((2**16, 2**16), tile, 128), 64, 2**18 // tile * 2**16, 1000) for tile in (1024, 2048)]
     assert needs[0]["pixels along seams"] == 2 * needs[1]["pixels along seams"]
-    for most, remedy in (("pixels along seams", "tiles"), ("the coarse grid", "overlap"), ("components", "angle")):
+    for most, remedy in (
+        ("pixels along seams", "tiles"),
+        ("the coarse grid", "overlap"),
+        ("components", "angle"),
+        ("cut edges", "angle"),
+    ):
         with pytest.raises(MemoryError, match=rf"for {most}.*larger {remedy}"):
             check_driver({"the program": 1, **dict.fromkeys(needs[0], 1), most: 10**10}, 1e9)
     check_driver(needs[1], sum(needs[1].values()))

@@ -39,7 +39,8 @@ def label(job: Job, k: int) -> Written:
     _measure(labels, pixels.map.position, window.box.shape[1], *window.box[:2], window.shape[1], size, first, box)
     normal, noise = np.zeros((3, n)), np.zeros((2, n))
     _add_normals(labels, pixels.map.normals, normal)
-    _add_noise(labels, pixels.map.normals, pixels.tail, pixels.head, max(1, pixels.n_edges // _SAMPLE), noise)
+    step = max(1, pixels.n_edges // _SAMPLE)
+    n_cut = step * _add_noise(labels, pixels.map.normals, pixels.tail, pixels.head, step, noise)
     seam = window.seam
     tail, head = pixels.tail[seam], pixels.head[seam]
     return {
@@ -52,6 +53,7 @@ def label(job: Job, k: int) -> Written:
             box=box,
             normal=normal,
             noise=noise,
+            n_cut=np.array(n_cut),
             ring=window.positions(window.ring),
             tail=window.positions(tail),
             head=window.positions(head),
@@ -109,11 +111,12 @@ class Components:
         return len(self.size)
 
 
-def counted(work: Work) -> tuple[int, int]:
-    """Valid pixels in the rings of all tiles, and labels of all tiles; one table is in memory at a time."""
-    tables = (work.table("labels", k, "ring", "size") for k in range(work.tiling.n_tiles))
-    counts = [(len(t["ring"]), len(t["size"])) for t in tables]
-    return sum(n for n, _ in counts), sum(n for _, n in counts)
+def counted(work: Work) -> tuple[int, int, int]:
+    """Valid pixels in the rings, labels, and about as many cut edges, of all tiles; one table is in memory at a time."""
+    tables = (work.table("labels", k, "ring", "size", "n_cut") for k in range(work.tiling.n_tiles))
+    counts = [(len(t["ring"]), len(t["size"]), int(t["n_cut"])) for t in tables]
+    n_ring, n_labels, n_cut = (sum(column) for column in zip(*counts))
+    return n_ring, n_labels, n_cut
 
 
 def unite(work: Work) -> Components:
@@ -220,7 +223,11 @@ def _add_normals(labels, normals, total):
 
 @kernel
 def _add_noise(labels, normals, tail, head, step, noise):
-    """Add up, over every so many edges inside a label, a quarter of the squared difference of the normals, and count."""
+    """Add up, over every so many edges inside a label, a quarter of the squared difference of the normals, and count.
+
+    Returns how many of the edges that were looked at join two labels.
+    """
+    n_cut = 0
     for e in range(0, len(tail), step):
         a, b = tail[e], head[e]
         k = labels[a]
@@ -228,3 +235,6 @@ def _add_noise(labels, normals, tail, head, step, noise):
             for axis in range(3):
                 noise[0, k] += 0.25 * (normals[a, axis] - normals[b, axis]) ** 2
             noise[1, k] += 1
+        elif k >= 0 and labels[b] >= 0:
+            n_cut += 1
+    return n_cut

@@ -19,6 +19,7 @@ from ..io import OutputError, understand_camera
 from ..method.outcome import Step
 from ..settings import Settings, check_angle
 from . import components
+from .borders import GROUP
 from .cameras import RayFormula
 from .doubts import doubts
 from .journal import Journal
@@ -168,8 +169,9 @@ def integrate(
             prepare()
         run.choose_angle(chosen.angle if angle == "auto" else angle)
         run.stage("labels", components.label)
-        n_ring, n_labels = components.counted(work)
-        check_driver(driver_needs(tiling, spacing, n_ring if job.contracted else 0, n_labels), memory)
+        n_ring, n_labels, n_cut = components.counted(work)
+        needs = driver_needs(tiling, spacing, n_ring if job.contracted else 0, n_labels, min(n_cut, GROUP))
+        check_driver(needs, memory)
         run.stage("meetings", components.meet)
         found = components.unite(work)
         if not found.n:
