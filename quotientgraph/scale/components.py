@@ -121,20 +121,22 @@ def counted(work: Work) -> tuple[int, int, int]:
 
 def unite(work: Work) -> Components:
     """Unite the labels of all tiles into components, and write the lookup ``components`` for the tasks that follow."""
-    sizes = work.column("labels", "size")
+    names = "size", "first", "box", "left_out", "normal", "noise"
+    tables, met = work.tables("labels", *names), work.tables("meetings")
+    sizes = [table["size"] for table in tables]
     start = starts(sizes)
-    mine = np.concatenate([labels + base for labels, base in zip(work.column("meetings", "mine"), start)])
-    other = work.joined("meetings", "other") + start[work.joined("meetings", "tile")]
+    mine = np.concatenate([table["mine"] + base for table, base in zip(met, start)])
+    other = np.concatenate([table["other"] + start[table["tile"]] for table in met])
     group = connected_labels(int(start[-1]), mine, other)
     n = int(group.max(initial=-1)) + 1
     first = np.full(n, np.iinfo(np.int64).max)
-    np.minimum.at(first, group, work.joined("labels", "first"))
+    np.minimum.at(first, group, np.concatenate([table["first"] for table in tables]))
     rank = np.empty(n, dtype=np.int32)
     rank[np.argsort(first)] = np.arange(n, dtype=np.int32)
     component = rank[group]
     size, pieces = np.zeros(n, dtype=np.int64), np.bincount(component, minlength=n)
     np.add.at(size, component, np.concatenate(sizes))
-    every = np.concatenate(work.column("labels", "box"), axis=1)
+    every = np.concatenate([table["box"] for table in tables], axis=1)
     box = np.empty((4, n), dtype=np.int64)
     for side, (reduce, begin) in enumerate(
         ((np.minimum, 2**62), (np.minimum, 2**62), (np.maximum, -1), (np.maximum, -1))
@@ -145,14 +147,13 @@ def unite(work: Work) -> Components:
     crossing = pieces > 1  # its labels meet at seams only, so they lie in several tiles
     work.write_lookup("components", lookup)
     work.write("crossing", None, crossing)
-    left_out = int(work.joined("labels", "left_out").sum())
-    return Components(lookup, size, box, crossing, left_out, _has_faces(work, lookup, size))
+    left_out = sum(int(table["left_out"]) for table in tables)
+    return Components(lookup, size, box, crossing, left_out, _has_faces(tables, lookup, size))
 
 
-def _has_faces(work: Work, of: Lookup, size: np.ndarray) -> bool:
+def _has_faces(tables: list[dict[str, np.ndarray]], of: Lookup, size: np.ndarray) -> bool:
     total, noise = np.zeros((3, len(size))), np.zeros((2, len(size)))
-    for k in range(work.tiling.n_tiles):
-        table = work.table("labels", k, "normal", "noise")
+    for k, table in enumerate(tables):
         for out, name in ((total, "normal"), (noise, "noise")):
             for row, values in zip(out, table[name]):
                 np.add.at(row, of.of(k), values)

@@ -146,31 +146,25 @@ class Run:
             return 0
         self.stage("pull.0", seams.pull, 0)
         system = CoarseSystem.from_tables(work, self.job.grid.size)
-        residual = self._sums(system, "start", "pull.0")
+        names = "residual_key", "residual"
+        residual = _sums(system, work.tables("start", *names), work.tables("pull.0", *names))
         pulled = np.zeros_like(residual)
         for number in range(1, _MOST_ROUNDS + 1):
             name, at_seams = f"correct.{number}", f"pull.{number}"
             work.write_table(f"coarse.{number}", None, keys=system.keys, values=system.solve(residual))
             self.stage(name, rounds.correct, number, drop=rounds.read_last(number))
             self.stage(at_seams, seams.pull, number)
-            totals = [np.sum(work.column(one, "totals"), axis=0) for one in (name, at_seams)]
+            moved, between = work.tables(name), work.tables(at_seams)
+            totals = [np.sum([table["totals"] for table in tables], axis=0) for tables in (moved, between)]
             alpha, beta = best_step(totals[0] + totals[1])
             work.write(f"steps.{number}", None, np.array([alpha, beta]))
-            pulled = self._sums(system, name, at_seams) + beta * pulled
+            pulled = _sums(system, moved, between) + beta * pulled
             residual = residual - alpha * pulled
-            if self._settled(name):
+            if self._settled(name, moved):
                 self.journal.drop(("gamma", "b"), range(self.job.tiling.n_tiles))
                 return number
         self.warnings.append(f"filling did not reach its tolerance after {_MOST_ROUNDS} rounds")
         return _MOST_ROUNDS
-
-    def _sums(self, system: CoarseSystem, *names: str) -> np.ndarray:
-        """(n_coarse,) the sums of Pᵀ that the tiles have made, added up."""
-        work = self.job.work
-        return sum(
-            (system.gathered(work.joined(name, "residual_key"), work.joined(name, "residual")) for name in names),
-            np.zeros(len(system.keys)),
-        )
 
     def conclude(self, found: components.Components, scales: TiledScales, converged: bool, piece: np.ndarray) -> None:
         """Say what a user should know about the result, as sentences."""
@@ -204,10 +198,10 @@ class Run:
             )
         return sure
 
-    def _settled(self, name: str) -> bool:
+    def _settled(self, name: str, tables: list[dict[str, np.ndarray]]) -> bool:
         """Whether the rounds of filling have come close enough to the solution."""
-        change = float(self.job.work.joined(name, "change").max())
-        size = float(self.job.work.joined(name, "high").max() - self.job.work.joined(name, "low").min())
+        change = max(float(table["change"]) for table in tables)
+        size = float(max(table["high"] for table in tables) - min(table["low"] for table in tables))
         size = 1.0 if self.job.camera.central else max(size, 1e-300)
         faster = min(change / self.changes[-1], 0.9) if self.changes and self.changes[-1] > 0 else 0.9
         self.changes.append(change)
@@ -245,6 +239,15 @@ class Run:
         self.job.work.write("shift", None, shift)
         self.stage("write", outputs.write, number, where)
         return piece
+
+
+def _sums(system: CoarseSystem, *stages: list[dict[str, np.ndarray]]) -> np.ndarray:
+    """(n_coarse,) the sums of Pᵀ in the tables of all tiles, of some stages, added up."""
+    total = np.zeros(len(system.keys))
+    for tables in stages:
+        key, value = (np.concatenate([table[name] for table in tables]) for name in ("residual_key", "residual"))
+        total = total + system.gathered(key, value)
+    return total
 
 
 def best_step(totals: np.ndarray) -> tuple[float, float]:
