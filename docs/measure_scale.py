@@ -12,6 +12,7 @@ pixels a shell stands on it. It is generated tile by tile, and every pixel is a 
 """
 
 import argparse
+import contextlib
 import hashlib
 import json
 import os
@@ -147,10 +148,11 @@ def run(args):
         if args.verbose:
             print(f"{time.perf_counter() - began:8.1f} s {stage} {done}/{total}", flush=True)
 
-    _, report = scale.integrate(
-        group["normals"], group["mask"], out=args.out, tile=args.tile, workers=args.workers, preset=args.preset,
-        resume=args.resume, overwrite=True, progress=show, keep=args.keep,
-    )  # fmt: skip
+    with _cluster(args.workers) if args.cluster else contextlib.nullcontext() as client:
+        _, report = scale.integrate(
+            group["normals"], group["mask"], out=args.out, tile=args.tile, workers=args.workers, preset=args.preset,
+            resume=args.resume, overwrite=True, progress=show, keep=args.keep, client=client,
+        )  # fmt: skip
     peaks = {name: round(value / 1e9, 2) for name, value in report.peaks.items()}
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     total = sum(one.ru_utime + one.ru_stime for one in used)
@@ -167,6 +169,18 @@ def run(args):
     }  # fmt: skip
     print(json.dumps(known, indent=1))
     Path(args.out).with_name("measured.json").write_text(json.dumps(known, indent=1), encoding="utf-8")
+
+
+@contextlib.contextmanager
+def _cluster(n):
+    """A client of n worker processes of one thread each, also if n is 1."""
+    from distributed import Client, LocalCluster
+
+    with (
+        LocalCluster(n_workers=n, threads_per_worker=1, memory_limit=0, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
 
 
 def whole(args):
@@ -187,7 +201,7 @@ def whole(args):
     for name in args.filling.split(","):
         filling._MULTIGRID = solvers[name]
         began = time.perf_counter()
-        result = graph.optimize(preset=args.preset, joining="none")
+        result = graph.optimize(preset=args.preset)
         found = result.depth
         size = np.ptp(found[np.isfinite(found)])
         worst = np.nanmax(np.abs(found - depth)) / size
@@ -236,13 +250,13 @@ def kills(args):
 
 
 def workers(args):
-    """One process and two on the same map, in turn, again if there is time: the ratio of their least times."""
+    """One worker process of Dask and two, of one thread each, on the same map in turn: the ratio of their least times."""
     began, found = time.perf_counter(), {1: [], 2: []}
     with tempfile.TemporaryDirectory(dir=args.folder) as folder:
         program, at = [sys.executable, __file__], Path(folder)
         for side in (1024, args.side):  # the small map is there to have everything compiled and in the cache
             subprocess.run([*program, "make", str(side), str(side), str(at / f"{side}.zarr"), "--coded"], check=True)
-        options = ["--preset", args.preset, "--tile", str(args.side // 4)]
+        options = ["--preset", args.preset, "--tile", str(args.side // 4), "--cluster"]
         for n in (1, 2):
             _measured([*program, "run", str(at / "1024.zarr"), str(at / f"warm{n}" / "depth.zarr"), *options], n)
         while not found[2] or time.perf_counter() - began < 100:
@@ -255,11 +269,12 @@ def workers(args):
     one, two = (min(found[n], key=lambda known: known["seconds"]["total"]) for n in (1, 2))
     for n, known in ((1, one), (2, two)):
         busy, passed = known["busy"], known["seconds"]
-        tasks = sum(value for name, value in busy.items() if name != "driver")
+        tasks = sum(value for name, value in busy.items() if name not in ("driver", "beside"))
         work = passed["total"] - passed["cluster"]
         print(
             f"{n}: {passed['total']:.1f} s, of which {passed['cluster']:.1f} s before the first task; processor time of "
-            f"tasks {tasks:.1f} s, of the driver {busy['driver']:.1f} s; workers busy {tasks / n / work:.0%} of the time"
+            f"tasks {tasks:.1f} s, of the driver between stages {busy['driver']:.1f} s and while tasks run "
+            f"{busy['beside']:.1f} s; workers busy {tasks / n / work:.0%} of the time"
         )
     ratio = one["seconds"]["total"] / two["seconds"]["total"]
     print(
@@ -329,6 +344,7 @@ if __name__ == "__main__":
         one.add_argument("--filling", default="usual,exact")
         one.add_argument("--resume", action="store_true")
         one.add_argument("--keep", action="store_true")
+        one.add_argument("--cluster", action="store_true", help="workers of one thread each, also if there is one")
         one.add_argument("--verbose", action="store_true")
         one.set_defaults(do=do)
     one = commands.add_parser("kills")

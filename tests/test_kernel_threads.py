@@ -166,3 +166,25 @@ print(json.dumps(found))
     usual = found["alone, 1 threads"]
     assert len(usual) >= 6
     assert [(way, name) for way, bits in found.items() for name in usual if bits[name] != usual[name]] == []
+
+
+def test_the_threads_of_kernels_can_be_limited_for_a_thread(monkeypatch):
+    """A limit holds for the thread that asks for it, inside the block only, and never raises what the process allows."""
+    import threading
+
+    import numba
+
+    from laplacians.core.sharing import at_most, n_threads
+
+    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 4)
+    seen = []
+    with at_most(2):
+        with at_most(1):
+            seen.append(n_threads())
+            other = threading.Thread(target=lambda: seen.append(n_threads()))
+            other.start()
+            other.join()
+        seen.append(n_threads())
+    with at_most(9):
+        seen.append(n_threads())
+    assert [*seen, n_threads()] == [1, 4, 2, 4, 4]

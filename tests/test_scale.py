@@ -63,11 +63,11 @@ def bumpy(height, width, noise=0.0, tear=True, seed=3):
 
 
 def whole(normals, mask, camera=None, preset="best", angle="auto", connectivity=8, wrap="none", **settings):
-    """The same in memory, with an exact filling."""
+    """The same in memory, with an exact filling, and with everything else as users have it."""
     graph = QuotientGraph.from_normals(
         normals, mask, camera, angle=angle, connectivity=connectivity, preset=preset, wrap=wrap, check=False
     )
-    return graph.optimize(fill_solver=EXACT, preset=preset, joining="none", **settings)
+    return graph.optimize(fill_solver=EXACT, preset=preset, **settings)
 
 
 def difference(result, depth):
@@ -81,7 +81,7 @@ def difference(result, depth):
     [
         ("paper", {}),
         ("best", {}),
-        ("paper", {"connectivity": 4, "angle": 6.0}),
+        ("paper", {"connectivity": 4, "angle": 6.0, "max_iterations": 5}),
         ("paper", {"merge_every": 5}),
     ],
     ids=["paper", "best", "four neighbours", "merging"],
@@ -99,6 +99,17 @@ def test_tiles_give_the_answer_of_the_whole_map(tmp_path, preset, settings):
     assert report.rounds, "no component crossed a seam"
     assert len(report.history) == len(expected.history)
     assert not (tmp_path / "depth.work").exists()
+
+
+@pytest.mark.parametrize(("joining", "warns"), [(None, True), ("none", False)])
+def test_a_map_whose_components_would_be_joined_in_memory_says_so(tmp_path, joining, warns):
+    """Two walls that meet, with noise: the default in memory judges their border, and a warning says that tiles do not."""
+    walls = np.where(np.arange(64)[:, None] < 30, [0.6, 0.0, 0.8], [-0.6, 0.0, 0.8])
+    normals = np.tile(walls, (40, 1, 1)) + 0.003 * np.random.default_rng(0).standard_normal((40, 64, 3))
+    _, report = scale.integrate(normals, out=tmp_path / "depth.zarr", tile=48, workers=1, angle=5.0, joining=joining)
+    assert report.as_in_memory != warns
+    assert any("most certain borders" in text for text in report.warnings) == warns
+    assert whole(normals, None, angle=5.0, joining=joining).joined == warns
 
 
 @pytest.mark.parametrize(
@@ -280,7 +291,9 @@ def test_the_driver_holds_no_list_of_the_pixels_along_seams(tmp_path):
     normals, mask = bumpy(640, 640)
     scale.integrate(normals, mask, out=tmp_path / "depth.zarr", tile=64, workers=1, preset="paper", keep=True)
     work = Work(tmp_path / "depth.work", Tiling((640, 640), 64, 16))
-    n_ring, n_labels = counted(work)
+    n_ring, n_labels, n_cut = counted(work)
+    inside = sum(len(work.read("edges", k)) for k in range(work.tiling.n_tiles))  # with those between tiles
+    assert 0.8 * inside < n_cut <= inside
     assert n_ring > 20_000
     tracemalloc.start()
     unite(work)
@@ -535,7 +548,12 @@ def test_a_driver_without_enough_memory_says_so_early(small, tmp_path):
     assert stages[-1] == "labels"
     needs = [driver_needs(Tiling((2**16, 2**16), tile, 128), 64, 2**18 // tile * 2**16, 1000) for tile in (1024, 2048)]
     assert needs[0]["pixels along seams"] == 2 * needs[1]["pixels along seams"]
-    for most, remedy in (("pixels along seams", "tiles"), ("the coarse grid", "overlap"), ("components", "angle")):
+    for most, remedy in (
+        ("pixels along seams", "tiles"),
+        ("the coarse grid", "overlap"),
+        ("components", "angle"),
+        ("cut edges", "angle"),
+    ):
         with pytest.raises(MemoryError, match=rf"for {most}.*larger {remedy}"):
             check_driver({"the program": 1, **dict.fromkeys(needs[0], 1), most: 10**10}, 1e9)
     check_driver(needs[1], sum(needs[1].values()))

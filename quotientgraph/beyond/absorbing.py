@@ -74,7 +74,6 @@ def flat_components(graph: Quotient, least: float, scatter: float) -> np.ndarray
     if not large.any():
         return large
     total = np.stack([sums(graph.labels, normals[:, axis], len(size)) for axis in range(3)])
-    scattered = 1 - np.linalg.norm(total, axis=0) / size
     step = max(1, graph.pixels.n_edges // _SAMPLE)
     tail, head = graph.pixels.tail[::step], graph.pixels.head[::step]
     inside = graph.labels[tail] == graph.labels[head]
@@ -82,7 +81,15 @@ def flat_components(graph: Quotient, least: float, scatter: float) -> np.ndarray
     label = graph.labels[tail]
     between = 0.25 * np.square(normals[tail] - normals[head]).sum(axis=1)
     noise = np.bincount(label, between, len(size)) / np.maximum(np.bincount(label, minlength=len(size)), 1)
-    return large & (scattered < scatter + 1.2 * noise)
+    return large & are_flat(size, total, noise, scatter)
+
+
+def are_flat(size: np.ndarray, total: np.ndarray, noise: np.ndarray, scatter: float) -> np.ndarray:
+    """(n,) bool: whether components are flat, from their pixels (n,), the sums (3, n) of their normals, and noise (n,).
+
+    Noise is the mean of a quarter of the squared difference of neighbouring normals.
+    """
+    return 1 - np.linalg.norm(total, axis=0) / size < scatter + 1.2 * noise
 
 
 def has_faces(graph: Quotient) -> bool:
@@ -90,6 +97,13 @@ def has_faces(graph: Quotient) -> bool:
     size = graph.sizes
     least, notable = max(_FEWEST, _LARGE * len(graph.labels)), _NOTABLE * len(graph.labels)
     return bool(size[size >= least].sum() >= notable and size[flat_components(graph, least, _SCATTER)].sum() >= notable)
+
+
+def has_notable_faces(size: np.ndarray, total: np.ndarray, noise: np.ndarray) -> bool:
+    """The same from the sizes (n,) of components, the sums (3, n) of their normals and their noise; see `are_flat`."""
+    n_pixels = size.sum()
+    flat = (size >= max(_FEWEST, _LARGE * n_pixels)) & are_flat(size, total, noise, _SCATTER)
+    return bool(size[flat].sum() >= _NOTABLE * n_pixels)
 
 
 def deserves_precision(graph: Quotient) -> bool:

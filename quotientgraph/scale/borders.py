@@ -7,7 +7,7 @@ one group it stays in memory; otherwise the groups are files that are read one a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -33,6 +33,7 @@ EDGE = np.dtype(
         ("focal", "f8"),
     ]
 )  # fmt: skip
+_COLUMNS = [name for name in EDGE.names or () if name != "key"]  # edges are sorted by `key`, then it is not needed
 GROUP = 2_000_000  # edges that are in memory at a time
 
 
@@ -95,15 +96,14 @@ class Group:
     focal: np.ndarray
 
     @classmethod
-    def from_edges(cls, n: int, edges: np.ndarray) -> Group:
-        """From edges that are sorted by border."""
-        begin = _beginnings(edges)
-        columns = {name: np.ascontiguousarray(np.moveaxis(edges[name], -1, 0)) for name in EDGE.names or ()}
+    def from_columns(cls, n: int, columns: dict[str, np.ndarray]) -> Group:
+        """From the fields of edges that are sorted by border; where there are two values an edge, they are (2, n_cut)."""
+        begin = _beginnings(columns)
         pattern = Pattern(n, columns["tail"][begin], columns["head"][begin])
         cut = CutEdges(
             pattern,
-            np.append(begin, len(edges)).astype(np.int64),
-            np.arange(len(edges), dtype=np.int32),
+            np.append(begin, len(columns["tail"])).astype(np.int64),
+            np.arange(len(columns["tail"]), dtype=np.int32),
             columns["difference"],
             columns["residual"],
             columns["residual"],
@@ -150,13 +150,17 @@ class Borders:
         out = cls(pattern, count, work, first)
         for g in range(out.n_groups):
             low, high = keys[first[g]], keys[first[g + 1] - 1]
-            pieces = []
+            edges, filled = np.empty(int(count[first[g] : first[g + 1]].sum()), dtype=EDGE), 0
             for k, (table, mine) in enumerate(zip(tables, pair)):
                 a, b = np.searchsorted(mine, low), np.searchsorted(mine, high, "right")
                 if a < b:
-                    pieces.append(work.read("edges", k)[table["start"][a] : table["start"][b]])
-            edges = np.concatenate(pieces)
-            work.write("groups", g, edges[np.lexsort((edges["key"], edges["head"], edges["tail"]))])
+                    found = work.read("edges", k)[table["start"][a] : table["start"][b]]
+                    edges[filled : filled + len(found)] = found
+                    filled += len(found)
+            order = np.lexsort((edges["key"], edges["head"], edges["tail"]))
+            # A column is read and written at a time: all of them together would be in memory twice.
+            for name in _COLUMNS:
+                work.write(f"groups.{name}", g, np.ascontiguousarray(np.moveaxis(edges[name][order], -1, 0)))
         return out
 
     @property
@@ -181,11 +185,12 @@ class Borders:
         return self._group(0)
 
     def _group(self, g: int) -> Group:
-        return Group.from_edges(self.pattern.n, np.load(self.work.path("groups", g)))
+        columns = {name: np.load(self.work.path(f"groups.{name}", g)) for name in _COLUMNS}
+        return Group.from_columns(self.pattern.n, columns)
 
 
-def _beginnings(edges: np.ndarray) -> np.ndarray:
+def _beginnings(edges: Mapping[str, np.ndarray] | np.ndarray) -> np.ndarray:
     """Where borders begin in a list of edges that is sorted by border."""
     tail, head = edges["tail"], edges["head"]
     changes = (tail[1:] != tail[:-1]) | (head[1:] != head[:-1])
-    return np.flatnonzero(np.append(True, changes)) if len(edges) else np.zeros(0, dtype=np.int64)
+    return np.flatnonzero(np.append(True, changes)) if len(tail) else np.zeros(0, dtype=np.int64)

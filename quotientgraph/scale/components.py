@@ -9,17 +9,21 @@ import numpy as np
 from laplacians.core.edges import connected_labels, number_trees, root_of
 from laplacians.core.jit import kernel
 
+from ..beyond.absorbing import has_notable_faces
 from ..graph.selection import similar_edges
 from .tiling import ALIGNED
 from .window import Job, Window
 from .work import Lookup, Work, Written
+
+_SAMPLE = 200_000  # edges of a tile that noise is estimated from
 
 
 def label(job: Job, k: int) -> Written:
     """Label the components of a tile's own pixels, and say which edges to other tiles join them to more.
 
     Writes the image ``labels``, in which components count from 0 in each tile, and the table ``labels`` with the size, the
-    first pixel and the bounding box of each component, the ring of the tile and its edges to other tiles.
+    first pixel and the bounding box of each component, the sums that tell whether it is flat, the ring of the tile and its
+    edges to other tiles.
     """
     window = Window.read(job, k, ALIGNED)
     pixels, mine = window.pixels, window.mine
@@ -33,6 +37,10 @@ def label(job: Job, k: int) -> Written:
     size, first = np.zeros(n, dtype=np.int64), np.full(n, np.iinfo(np.int64).max)
     box = np.repeat(np.array([[2**62], [2**62], [-1], [-1]]), n, axis=1)
     _measure(labels, pixels.map.position, window.box.shape[1], *window.box[:2], window.shape[1], size, first, box)
+    normal, noise = np.zeros((3, n)), np.zeros((2, n))
+    _add_normals(labels, pixels.map.normals, normal)
+    step = max(1, pixels.n_edges // _SAMPLE)
+    n_cut = step * _add_noise(labels, pixels.map.normals, pixels.tail, pixels.head, step, noise)
     seam = window.seam
     tail, head = pixels.tail[seam], pixels.head[seam]
     return {
@@ -43,6 +51,9 @@ def label(job: Job, k: int) -> Written:
             size=size,
             first=first,
             box=box,
+            normal=normal,
+            noise=noise,
+            n_cut=np.array(n_cut),
             ring=window.positions(window.ring),
             tail=window.positions(tail),
             head=window.positions(head),
@@ -84,6 +95,8 @@ class Components:
         Whether it lies in more than one tile.
     left_out : int
         Pixels of the mask without a usable normal.
+    has_faces : bool
+        Whether a notable part of the pixels lies in large flat components; see `quotientgraph.beyond.absorbing`.
     """
 
     of: Lookup
@@ -91,35 +104,39 @@ class Components:
     box: np.ndarray
     crossing: np.ndarray
     left_out: int
+    has_faces: bool
 
     @property
     def n(self) -> int:
         return len(self.size)
 
 
-def counted(work: Work) -> tuple[int, int]:
-    """Valid pixels in the rings of all tiles, and labels of all tiles; one table is in memory at a time."""
-    tables = (work.table("labels", k, "ring", "size") for k in range(work.tiling.n_tiles))
-    counts = [(len(t["ring"]), len(t["size"])) for t in tables]
-    return sum(n for n, _ in counts), sum(n for _, n in counts)
+def counted(work: Work) -> tuple[int, int, int]:
+    """Valid pixels in the rings, labels, and about as many cut edges, of all tiles; one table is in memory at a time."""
+    tables = (work.table("labels", k, "ring", "size", "n_cut") for k in range(work.tiling.n_tiles))
+    counts = [(len(t["ring"]), len(t["size"]), int(t["n_cut"])) for t in tables]
+    n_ring, n_labels, n_cut = (sum(column) for column in zip(*counts))
+    return n_ring, n_labels, n_cut
 
 
 def unite(work: Work) -> Components:
     """Unite the labels of all tiles into components, and write the lookup ``components`` for the tasks that follow."""
-    sizes = work.column("labels", "size")
+    names = "size", "first", "box", "left_out", "normal", "noise"
+    tables, met = work.tables("labels", *names), work.tables("meetings")
+    sizes = [table["size"] for table in tables]
     start = starts(sizes)
-    mine = np.concatenate([labels + base for labels, base in zip(work.column("meetings", "mine"), start)])
-    other = work.joined("meetings", "other") + start[work.joined("meetings", "tile")]
+    mine = np.concatenate([table["mine"] + base for table, base in zip(met, start)])
+    other = np.concatenate([table["other"] + start[table["tile"]] for table in met])
     group = connected_labels(int(start[-1]), mine, other)
     n = int(group.max(initial=-1)) + 1
     first = np.full(n, np.iinfo(np.int64).max)
-    np.minimum.at(first, group, work.joined("labels", "first"))
+    np.minimum.at(first, group, np.concatenate([table["first"] for table in tables]))
     rank = np.empty(n, dtype=np.int32)
     rank[np.argsort(first)] = np.arange(n, dtype=np.int32)
     component = rank[group]
     size, pieces = np.zeros(n, dtype=np.int64), np.bincount(component, minlength=n)
     np.add.at(size, component, np.concatenate(sizes))
-    every = np.concatenate(work.column("labels", "box"), axis=1)
+    every = np.concatenate([table["box"] for table in tables], axis=1)
     box = np.empty((4, n), dtype=np.int64)
     for side, (reduce, begin) in enumerate(
         ((np.minimum, 2**62), (np.minimum, 2**62), (np.maximum, -1), (np.maximum, -1))
@@ -130,7 +147,17 @@ def unite(work: Work) -> Components:
     crossing = pieces > 1  # its labels meet at seams only, so they lie in several tiles
     work.write_lookup("components", lookup)
     work.write("crossing", None, crossing)
-    return Components(lookup, size, box, crossing, int(work.joined("labels", "left_out").sum()))
+    left_out = sum(int(table["left_out"]) for table in tables)
+    return Components(lookup, size, box, crossing, left_out, _has_faces(tables, lookup, size))
+
+
+def _has_faces(tables: list[dict[str, np.ndarray]], of: Lookup, size: np.ndarray) -> bool:
+    total, noise = np.zeros((3, len(size))), np.zeros((2, len(size)))
+    for k, table in enumerate(tables):
+        for out, name in ((total, "normal"), (noise, "noise")):
+            for row, values in zip(out, table[name]):
+                np.add.at(row, of.of(k), values)
+    return has_notable_faces(size, total, noise[0] / np.maximum(noise[1], 1))
 
 
 def starts(lists: list[np.ndarray]) -> np.ndarray:
@@ -184,3 +211,31 @@ def _measure(labels, position, width, top, left, whole, size, first, box):
             first[k] = min(first[k], row * whole + column)
             box[0, k], box[1, k] = min(box[0, k], row), min(box[1, k], column)
             box[2, k], box[3, k] = max(box[2, k], row), max(box[3, k], column)
+
+
+@kernel
+def _add_normals(labels, normals, total):
+    """Add the normal of each pixel to the sum of its label; pixels with a negative one are passed over."""
+    for i in range(len(labels)):
+        if labels[i] >= 0:
+            for axis in range(3):
+                total[axis, labels[i]] += normals[i, axis]
+
+
+@kernel
+def _add_noise(labels, normals, tail, head, step, noise):
+    """Add up, over every so many edges inside a label, a quarter of the squared difference of the normals, and count.
+
+    Returns how many of the edges that were looked at join two labels.
+    """
+    n_cut = 0
+    for e in range(0, len(tail), step):
+        a, b = tail[e], head[e]
+        k = labels[a]
+        if k >= 0 and labels[b] == k:
+            for axis in range(3):
+                noise[0, k] += 0.25 * (normals[a, axis] - normals[b, axis]) ** 2
+            noise[1, k] += 1
+        elif k >= 0 and labels[b] >= 0:
+            n_cut += 1
+    return n_cut

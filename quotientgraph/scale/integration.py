@@ -19,12 +19,13 @@ from ..io import OutputError, understand_camera
 from ..method.outcome import Step
 from ..settings import Settings, check_angle
 from . import components
+from .borders import GROUP
 from .cameras import RayFormula
 from .doubts import doubts
 from .journal import Journal
 from .memory import check_driver, driver_needs, peak_memory, tile_for
 from .outputs import Outputs, as_dask, write_tables
-from .pool import check_pool, pool_for
+from .pool import check_pool, pool_for, prepare
 from .report import Report
 from .run import Run, Watch
 from .sources import Source, zarr
@@ -33,6 +34,11 @@ from .window import Job
 from .work import Work
 
 TILE = 2048
+_NOT_JOINED = (
+    "large flat faces have a quarter of the pixels or more: in memory, the default places the components of such maps by "
+    "their most certain borders first, and maps in tiles by the descent alone, so the depth of some components differs from "
+    'that of `quotientgraph.integrate`; use that where the map fits into memory, or pass joining="none" if you want this'
+)
 
 
 def integrate(
@@ -117,7 +123,10 @@ def integrate(
     around = view.all_around if isinstance(view, RayFormula) else bool(Wrap.from_name("auto", view, source.shape))
     around = _wraps(settings.pop("wrap", "auto"), around, source.shape)
     _refuse_what_needs_the_whole_map(settings)
-    chosen = Settings.from_preset(preset, **{**settings, "joining": "none"})
+    wanted = Settings.from_preset(preset, **settings)
+    chosen = replace(wanted, joining="none")
+    # In memory, borders are judged where there is an image plane with ends; see `quotientgraph.beyond.plugging`.
+    joins = wanted.joining == "certain" and wanted.merge_every is None and not (around or view.spherical)
     if chosen.fill_solver != "auto":
         raise ValueError("fill_solver: a map in tiles is filled by multigrid; leave it at its default")
     tiling = _tiling(source, tile, overlap, memory, around)
@@ -156,10 +165,13 @@ def integrate(
         run = Run(job, pool, journal, tolerance, progress or (lambda *_: None), warnings=about)
         if pool.dashboard:
             run.watch(pool.dashboard, 0, 0)
+        if pool.elsewhere:
+            prepare()
         run.choose_angle(chosen.angle if angle == "auto" else angle)
         run.stage("labels", components.label)
-        n_ring, n_labels = components.counted(work)
-        check_driver(driver_needs(tiling, spacing, n_ring if job.contracted else 0, n_labels), memory)
+        n_ring, n_labels, n_cut = components.counted(work)
+        needs = driver_needs(tiling, spacing, n_ring if job.contracted else 0, n_labels, min(n_cut, GROUP))
+        check_driver(needs, memory)
         run.stage("meetings", components.meet)
         found = components.unite(work)
         if not found.n:
@@ -169,10 +181,13 @@ def integrate(
         scales, converged = run.scale(found, number, history.append)
         where.create(tiling, {"camera": repr(view)}, resume)
         piece = run.write(found, scales, number, where)
+    as_in_memory = not (joins and found.has_faces)
+    if not as_in_memory:
+        run.warnings.append(_NOT_JOINED)
     run.conclude(found, scales, converged, piece)
     sure = run.confidence(scales) if preset != "paper" else None
     write_tables(where, found, scales.borders, work.read("shift"), piece, scales.residuals(), sure)
-    driver = time.process_time() - cpu_began - (0.0 if pool.elsewhere else sum(run.busy.values()))
+    driver = time.process_time() - cpu_began - (run.beside if pool.elsewhere else sum(run.busy.values()))
     report = Report(
         shape=tiling.shape,
         tile=tiling.tile,
@@ -185,9 +200,10 @@ def integrate(
         converged=converged,
         warnings=run.warnings,
         joining=chosen.joining,
+        as_in_memory=as_in_memory,
         seconds={"cluster": waited, **run.seconds, "total": time.perf_counter() - began},
         tasks=run.tasks,
-        busy={**run.busy, "driver": driver},
+        busy={**run.busy, "driver": driver, "beside": run.beside},
         critical=run.longest + driver,
         peaks={**run.peaks, "driver": peak_memory()},
         reused=journal.reused,
@@ -224,7 +240,7 @@ def _wraps(wanted: str | None, sees_around: bool, shape: tuple[int, int]) -> boo
 
 def _refuse_what_needs_the_whole_map(settings: dict[str, Any]) -> None:
     """Raise a `ValueError` for keywords of `quotientgraph.integrate` that a map in tiles does not take."""
-    if settings.get("joining", "none") != "none":
+    if settings.get("joining") not in (None, "none"):
         raise ValueError('joining: components of a map in tiles are placed by the descent; leave it out or use "none"')
     for name in ("method", "prior", "prior_confidence", "anchors", "labels", "image", "forbidden"):
         if settings.pop(name, None) is not None:

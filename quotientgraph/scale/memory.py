@@ -11,8 +11,8 @@ from .tiling import Tiling
 # What a process takes before it has read a pixel, and for each pixel of a window; measured, see docs/scale.md.
 _BASE, _PER_PIXEL = 450_000_000, 260
 # What the driver takes at the start, for each pixel along a seam while hidden jumps are found, for each node of the coarse
-# grid, and for each component with its borders; measured, see docs/scale.md.
-_DRIVER, _SEAM_PIXEL, _NODE, _COMPONENT = 350_000_000, 280, 700, 1400
+# grid, for each component with its borders, and for each cut edge of a group; measured, see docs/scale.md.
+_DRIVER, _SEAM_PIXEL, _NODE, _COMPONENT, _EDGE = 350_000_000, 280, 700, 1400, 200
 _UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 
@@ -30,7 +30,7 @@ def tile_for(memory: float) -> int:
     return tile
 
 
-def driver_needs(tiling: Tiling, spacing: int, n_ring: int, n_labels: int) -> dict[str, int]:
+def driver_needs(tiling: Tiling, spacing: int, n_ring: int, n_labels: int, n_edges: int = 0) -> dict[str, int]:
     """Bytes that the driver takes, by what for.
 
     Parameters
@@ -42,6 +42,8 @@ def driver_needs(tiling: Tiling, spacing: int, n_ring: int, n_labels: int) -> di
         Valid pixels along the sides of all tiles; 0 if no hidden jumps are to be found.
     n_labels : int
         Components of all tiles, each counted in every tile that has a part of it.
+    n_edges : int
+        Cut edges that are in memory at a time.
     """
     nodes = tiling.shape[0] * tiling.shape[1] // spacing**2
     return {
@@ -49,6 +51,7 @@ def driver_needs(tiling: Tiling, spacing: int, n_ring: int, n_labels: int) -> di
         "pixels along seams": _SEAM_PIXEL * n_ring,
         "the coarse grid": _NODE * nodes if tiling.n_tiles > 1 else 0,
         "components": _COMPONENT * n_labels,
+        "cut edges": _EDGE * n_edges,
     }
 
 
@@ -63,6 +66,7 @@ def check_driver(needs: dict[str, int], memory: float | None) -> None:
         "pixels along seams": "choose larger tiles",
         "the coarse grid": "choose a larger overlap, which makes the grid wider",
         "components": "choose a larger angle, or smooth the normals, which makes fewer components",
+        "cut edges": "choose a larger angle, or smooth the normals, which makes fewer of them",
     }[most]
     limit = "are free" if memory is None else "are allowed (memory)"
     raise MemoryError(

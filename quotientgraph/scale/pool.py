@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.util
 import multiprocessing
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol
+
+import numpy as np
+
+from laplacians.core.edges import connected_labels
 
 from .work import Written
 
@@ -34,12 +40,20 @@ class Pool(Protocol):
     def elsewhere(self) -> bool:
         """Whether tasks run in other processes."""
 
+    @property
+    def threads(self) -> int:
+        """Threads that one task may use."""
+
 
 class Here:
     """One task after the other in this process: the way to integrate a map of any size in little memory."""
 
     dashboard: str | None = None
     elsewhere = False
+
+    @property
+    def threads(self) -> int:
+        return _cores()
 
     def run(self, task: Callable[..., Result], tiles: Iterable[int], *args: Any) -> Iterator[tuple[int, Result]]:
         for k in tiles:
@@ -52,12 +66,15 @@ class OnDask:
     Parameters
     ----------
     client : distributed.Client
+    threads : int
+        Threads that one task may use. A worker of Dask runs as many tasks at a time as it was given threads, so one is what
+        it expects.
     """
 
     elsewhere = True
 
-    def __init__(self, client: Any) -> None:
-        self.client = client
+    def __init__(self, client: Any, threads: int = 1) -> None:
+        self.client, self.threads = client, threads
 
     @property
     def dashboard(self) -> str | None:
@@ -111,16 +128,26 @@ class OnDask:
 def check_pool(client: Any, workers: int | None) -> None:
     """Raise, before anything is written, what would keep the pool of `pool_for` from working."""
     started_here = client is None and (workers or _cores()) > 1
-    try:
-        for name in ("dask.array", *(("distributed",) if started_here or client is not None else ())):
-            importlib.import_module(name)
-    except ImportError:
-        raise ImportError(f"Dask is not installed; install it with: {INSTALL}") from None
+    for name in ("dask", *(("distributed",) if started_here or client is not None else ())):
+        if importlib.util.find_spec(name) is None:
+            raise ImportError(f"Dask is not installed; install it with: {INSTALL}")
     if started_here and getattr(multiprocessing.current_process(), "_inheriting", False):
         raise RuntimeError(
             "the program that calls quotientgraph.scale.integrate is being imported by one of its own workers; put the call "
             'under `if __name__ == "__main__":`, or pass workers=1'
         )
+
+
+def prepare() -> None:
+    """Import what the driver will need after the first stage, in a thread, while workers have tasks and it has none."""
+
+    def work() -> None:
+        for name in ("numba", "dask.array", "pyarrow.parquet"):
+            with contextlib.suppress(ImportError):  # who needs it says so
+                importlib.import_module(name)
+        connected_labels(2, np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int64))
+
+    threading.Thread(target=work, name="imports", daemon=True).start()
 
 
 @contextlib.contextmanager
@@ -149,14 +176,15 @@ def pool_for(client: Any, workers: int | None) -> Iterator[Pool]:
         with Client(client) as found:
             yield OnDask(found)
         return
-    share = {name: str(max(1, _cores() // n)) for name in _THREADS}
+    threads = max(1, _cores() // n)
+    share = {name: str(threads) for name in _THREADS}
     with (
         LocalCluster(
             n_workers=n, threads_per_worker=1, processes=True, memory_limit=0, dashboard_address=":0", env=share
         ) as cluster,
         Client(cluster) as found,
     ):
-        yield OnDask(found)
+        yield OnDask(found, threads)
 
 
 def _cores() -> int:

@@ -30,16 +30,20 @@ class Report:
     converged : bool
     warnings : list of str
     joining : str
-        What places components before the descent: "none", always. In memory, scenes with flat faces are by default placed
-        by their most certain borders first (``joining="certain"``); in tiles they are not.
+        What places components before the descent: "none", always.
+    as_in_memory : bool
+        Whether `quotientgraph.integrate` with the same settings would also have placed them by the descent alone. By
+        default, if large flat faces have a notable part of the pixels, it places components by their most certain borders
+        first (``joining="certain"``), which tiles do not; then this is False, and a warning says so.
     seconds : dict
         Time by stage; "cluster" is what passed before the first of them.
     tasks : dict
         For each stage the number of tasks that were run, and the processor time they took.
     busy : dict
-        Processor time of each process: what it spent on tasks, and for "driver" what it spent between them.
+        Processor time of each process: what it spent on tasks, for "driver" what it spent between stages, while no task ran,
+        and for "beside" what it spent while tasks of other processes ran, on the scheduler of Dask for the most part.
     critical : float
-        Processor time of the driver between tasks, and in each stage that of the process that had most to do: how long the
+        Processor time of the driver between stages, and in each stage that of the process that had most to do: how long the
         run takes at least on as many free cores as there are processes.
     peaks : dict
         Largest memory of each process, in bytes; "driver" is the one that was asked.
@@ -60,6 +64,7 @@ class Report:
     converged: bool
     warnings: list[str]
     joining: str
+    as_in_memory: bool
     seconds: dict[str, float]
     tasks: dict[str, list[float]]
     busy: dict[str, float]

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from laplacians.core.sharing import at_most
+
 from ..beyond.doubts import CHOSEN as DOUBTS
 from ..io.atomic import OutputError
 from ..method.outcome import Step
@@ -54,6 +56,8 @@ class Run:
         Processor time that each of them spent on tasks.
     longest : float
         Sum over the stages of the processor time of the process that had most to do in it.
+    beside : float
+        Processor time of this process while it waited for tasks of other processes: Dask's scheduler, mostly.
     """
 
     job: Job
@@ -66,6 +70,7 @@ class Run:
     peaks: dict[str, int] = field(default_factory=dict)
     busy: dict[str, float] = field(default_factory=dict)
     longest: float = 0.0
+    beside: float = 0.0
     changes: list[float] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -75,14 +80,14 @@ class Run:
         `drop` names images that no later task reads, and that this one reads in the window of the rounds. Those of a tile
         are removed as soon as all tiles that see it are done.
         """
-        began, n = time.perf_counter(), self.job.tiling.n_tiles
+        began, used, n = time.perf_counter(), time.process_time(), self.job.tiling.n_tiles
         todo = [k for k in range(n) if not self.journal.has(name, k)]
         done, left = n - len(todo), set(todo)
         self.watch(name, done, n)
         self.journal.drop(drop, [k for k in range(n) if drop and not left & self.job.tiling.seen_by(k)])
         load: dict[str, float] = {}
         try:
-            for k, result in self.pool.run(measured, todo, self.job, task, *args):
+            for k, result in self.pool.run(measured, todo, self.job, self.pool.threads, task, *args):
                 self.journal.record(name, k, result["files"])
                 self.peaks[result["process"]] = max(self.peaks.get(result["process"], 0), result["peak"])
                 self._count(name, result["seconds"])
@@ -104,6 +109,8 @@ class Run:
         kind = name.split(".")[0]
         self.seconds[kind] = self.seconds.get(kind, 0.0) + time.perf_counter() - began
         self.longest += max(load.values(), default=0.0)
+        if self.pool.elsewhere:
+            self.beside += time.process_time() - used
         self.busy.update({process: self.busy.get(process, 0.0) + took for process, took in load.items()})
 
     def _count(self, name: str, seconds: float) -> None:
@@ -139,31 +146,25 @@ class Run:
             return 0
         self.stage("pull.0", seams.pull, 0)
         system = CoarseSystem.from_tables(work, self.job.grid.size)
-        residual = self._sums(system, "start", "pull.0")
+        names = "residual_key", "residual"
+        residual = _sums(system, work.tables("start", *names), work.tables("pull.0", *names))
         pulled = np.zeros_like(residual)
         for number in range(1, _MOST_ROUNDS + 1):
             name, at_seams = f"correct.{number}", f"pull.{number}"
             work.write_table(f"coarse.{number}", None, keys=system.keys, values=system.solve(residual))
             self.stage(name, rounds.correct, number, drop=rounds.read_last(number))
             self.stage(at_seams, seams.pull, number)
-            totals = [np.sum(work.column(one, "totals"), axis=0) for one in (name, at_seams)]
+            moved, between = work.tables(name), work.tables(at_seams)
+            totals = [np.sum([table["totals"] for table in tables], axis=0) for tables in (moved, between)]
             alpha, beta = best_step(totals[0] + totals[1])
             work.write(f"steps.{number}", None, np.array([alpha, beta]))
-            pulled = self._sums(system, name, at_seams) + beta * pulled
+            pulled = _sums(system, moved, between) + beta * pulled
             residual = residual - alpha * pulled
-            if self._settled(name):
+            if self._settled(name, moved):
                 self.journal.drop(("gamma", "b"), range(self.job.tiling.n_tiles))
                 return number
         self.warnings.append(f"filling did not reach its tolerance after {_MOST_ROUNDS} rounds")
         return _MOST_ROUNDS
-
-    def _sums(self, system: CoarseSystem, *names: str) -> np.ndarray:
-        """(n_coarse,) the sums of Pᵀ that the tiles have made, added up."""
-        work = self.job.work
-        return sum(
-            (system.gathered(work.joined(name, "residual_key"), work.joined(name, "residual")) for name in names),
-            np.zeros(len(system.keys)),
-        )
 
     def conclude(self, found: components.Components, scales: TiledScales, converged: bool, piece: np.ndarray) -> None:
         """Say what a user should know about the result, as sentences."""
@@ -197,10 +198,10 @@ class Run:
             )
         return sure
 
-    def _settled(self, name: str) -> bool:
+    def _settled(self, name: str, tables: list[dict[str, np.ndarray]]) -> bool:
         """Whether the rounds of filling have come close enough to the solution."""
-        change = float(self.job.work.joined(name, "change").max())
-        size = float(self.job.work.joined(name, "high").max() - self.job.work.joined(name, "low").min())
+        change = max(float(table["change"]) for table in tables)
+        size = float(max(table["high"] for table in tables) - min(table["low"] for table in tables))
         size = 1.0 if self.job.camera.central else max(size, 1e-300)
         faster = min(change / self.changes[-1], 0.9) if self.changes and self.changes[-1] > 0 else 0.9
         self.changes.append(change)
@@ -240,6 +241,15 @@ class Run:
         return piece
 
 
+def _sums(system: CoarseSystem, *stages: list[dict[str, np.ndarray]]) -> np.ndarray:
+    """(n_coarse,) the sums of Pᵀ in the tables of all tiles, of some stages, added up."""
+    total = np.zeros(len(system.keys))
+    for tables in stages:
+        key, value = (np.concatenate([table[name] for table in tables]) for name in ("residual_key", "residual"))
+        total = total + system.gathered(key, value)
+    return total
+
+
 def best_step(totals: np.ndarray) -> tuple[float, float]:
     """α and β for which y + α (s + β p) has the least energy, where p was a direction of least energy before.
 
@@ -253,13 +263,16 @@ def best_step(totals: np.ndarray) -> tuple[float, float]:
     return float((sr + beta * pr) / curvature), float(beta)
 
 
-def measured(job: Job, k: int, task: Task, *args: Any) -> dict[str, Any]:
-    """Run a task, and say what it took."""
-    began = time.process_time()
-    files: Written = task(job, k, *args)
+def measured(job: Job, k: int, threads: int, task: Task, *args: Any) -> dict[str, Any]:
+    """Run a task on at most so many threads, and say what it took."""
+    # A worker with several threads runs several tasks at once, each of them on one thread.
+    clock = time.thread_time if threads == 1 else time.process_time
+    began = clock()
+    with at_most(threads):
+        files: Written = task(job, k, *args)
     return {
         "files": files,
         "process": f"{socket.gethostname()}:{os.getpid()}",
         "peak": peak_memory(),
-        "seconds": time.process_time() - began,
+        "seconds": clock() - began,
     }

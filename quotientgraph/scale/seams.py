@@ -46,9 +46,10 @@ def join(job: Job, k: int) -> Written:
 def align(work: Work) -> None:
     """Shift the parts of tiles so that they fit at the seams; write the lookup ``offsets``."""
     parts = np.append(0, np.cumsum(work.joined("start", "n_parts")))
-    mine = np.concatenate([part + base for part, base in zip(work.column("joints", "mine"), parts)])
-    other = work.joined("joints", "other") + parts[work.joined("joints", "tile")]
-    weight, misfit = work.joined("joints", "weight"), work.joined("joints", "misfit")
+    tables = work.tables("joints")
+    mine = np.concatenate([table["mine"] + base for table, base in zip(tables, parts)])
+    other = np.concatenate([table["other"] + parts[table["tile"]] for table in tables])
+    weight, misfit = (np.concatenate([table[name] for table in tables]) for name in ("weight", "misfit"))
     system = LaplacianSystem.from_edges(int(parts[-1]), mine, other, weight, misfit)
     work.write_lookup("offsets", Lookup(parts, laplacians.get("auto").solve(system).x))
 

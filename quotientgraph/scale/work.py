@@ -84,9 +84,9 @@ class Work:
         """The same as one array."""
         return np.concatenate([np.atleast_1d(values) for values in self.column(name, column)])
 
-    def tables(self, name: str) -> list[dict[str, np.ndarray]]:
-        """The tables of all tiles, in their order."""
-        return [self.table(name, k) for k in range(self.tiling.n_tiles)]
+    def tables(self, name: str, *columns: str) -> list[dict[str, np.ndarray]]:
+        """The tables of all tiles, in their order, or some columns of them; each file is opened once."""
+        return [self.table(name, k, *columns) for k in range(self.tiling.n_tiles)]
 
     def lookup(self, name: str) -> Lookup:
         """A `Lookup` that was written by `write_lookup`, mapped into memory."""

@@ -11,7 +11,8 @@ from __future__ import annotations
 import itertools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from queue import SimpleQueue
 from typing import Any
 
@@ -71,11 +72,24 @@ class _Task:
 _helpers = _Helpers()
 
 
+_most = threading.local()
+
+
 def n_threads() -> int:
-    """Number of threads that a kernel may use: what NUMBA_NUM_THREADS says, or the number of cores."""
+    """Number of threads that a kernel may use: what NUMBA_NUM_THREADS says, or the number of cores; see `at_most`."""
     import numba
 
-    return int(numba.config.NUMBA_NUM_THREADS)
+    return min(int(numba.config.NUMBA_NUM_THREADS), getattr(_most, "n", 2**31))
+
+
+@contextmanager
+def at_most(n: int) -> Iterator[None]:
+    """Let kernels that this thread calls use at most so many threads."""
+    before, _most.n = getattr(_most, "n", 2**31), n
+    try:
+        yield
+    finally:
+        _most.n = before
 
 
 def run_shared(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
