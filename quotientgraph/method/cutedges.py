@@ -15,6 +15,7 @@ from laplacians.core.arrays import array_namespace, to_device
 from laplacians.core.jit import WHOLE, kernel, portion
 from laplacians.system import Pattern
 
+from ..geometry.normals import row_and_column
 from ..geometry.wrapping import pixel_beyond
 from ..graph.quotient import Quotient
 
@@ -199,18 +200,25 @@ def _gather(
 
     `number` (n_cut,) lists the edges; `jump` (2, n_cut) belongs to them; the other inputs are per pixel or per edge of G0.
     """
+    (height, width), wrapped = index.shape, wraps[0] or wraps[1]
     for k in portion(len(number), share):
-        e = number[k]
-        turned = labels[tail[e]] > labels[head[e]]
-        a, b = (head[e], tail[e]) if turned else (tail[e], head[e])
+        e = np.uint32(number[k])
+        i, j = np.uint32(tail[e]), np.uint32(head[e])
+        turned = labels[i] > labels[j]
+        a, b = (j, i) if turned else (i, j)
+        at_a, at_b = row_and_column(position[a], width), row_and_column(position[b], width)
         difference[k] = potential[a] - potential[b]
         residual[k] = difference[k] + jump[1, k] if turned else difference[k] - jump[0, k]
         residual_back[k] = difference[k] + jump[0, k] if turned else difference[k] - jump[1, k]
         unit[k] = 0.5 * (scale[a] + scale[b]) if len(scale) > 1 else scale[0]
         for side in range(2):
             here = a if side == 0 else b
-            there = b if side == 0 else a
-            other = pixel_beyond(index, position[there], position[here], wraps)
+            at, before = (at_a, at_b) if side == 0 else (at_b, at_a)
+            if wrapped:
+                other = pixel_beyond(index, before, at, wraps)
+            else:
+                v, u = 2 * at[0] - before[0], 2 * at[1] - before[1]
+                other = index[v, u] if 0 <= v < height and 0 <= u < width else -1
             gamma_squared[side, k] = gamma[here]
-            beyond[side, k] = potential[other] - potential[here] if other >= 0 else 0.0
-            component[side, k] = labels[other] if other >= 0 else -1
+            beyond[side, k] = potential[np.uint32(other)] - potential[here] if other >= 0 else 0.0
+            component[side, k] = labels[np.uint32(other)] if other >= 0 else -1

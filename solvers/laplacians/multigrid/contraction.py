@@ -79,8 +79,8 @@ def _aggregate(start, neighbour, weight, group, block_start, room, inside, block
                 continue
             best, partner = np.float32(0), -1
             strongest, host = np.float32(0), -1
-            for k in range(start[i], start[i + 1]):
-                j = neighbour[k]
+            for k in range(np.uint64(start[i]), np.uint64(start[i + 1])):
+                j = np.uint32(neighbour[k])
                 if lo <= j < hi:
                     if group[j] < 0:
                         inside[j] = weight[k]
@@ -101,17 +101,17 @@ def _aggregate(start, neighbour, weight, group, block_start, room, inside, block
                 room[lo + count] -= 1
                 if room[lo + count] == 0:
                     break
-                for k in range(start[partner], start[partner + 1]):
-                    j = neighbour[k]
+                for k in range(np.uint64(start[partner]), np.uint64(start[partner + 1])):
+                    j = np.uint32(neighbour[k])
                     if lo <= j < hi and group[j] < 0 and inside[j] > 0:
                         inside[j] += weight[k]
                 best, partner = np.float32(0), -1
-                for k in range(start[i], start[i + 1]):
-                    j = neighbour[k]
+                for k in range(np.uint64(start[i]), np.uint64(start[i + 1])):
+                    j = np.uint32(neighbour[k])
                     if lo <= j < hi and group[j] < 0 and inside[j] > best:
                         best, partner = inside[j], j
-            for k in range(start[i], start[i + 1]):
-                j = neighbour[k]
+            for k in range(np.uint64(start[i]), np.uint64(start[i + 1])):
+                j = np.uint32(neighbour[k])
                 if lo <= j < hi:
                     inside[j] = 0
             count += 1
@@ -153,8 +153,8 @@ def _gather(
             begin, total = at, np.float32(0)
             i = head[g]
             while i >= 0:
-                for k in range(start[i], start[i + 1]):
-                    other = group[neighbour[k]]
+                for k in range(np.uint64(start[i]), np.uint64(start[i + 1])):
+                    other = group[np.uint32(neighbour[k])]
                     if other == g:
                         continue
                     total += weight[k]
