@@ -62,8 +62,9 @@ class BorderPieces:
         labels = graph.label_image()
         row, column, turn, chains, ends = _traced(labels)
         n = len(turn)
-        begins = np.zeros(n, dtype=np.bool_)
-        _open_loops(row, column, turn, chains, ends, begins)
+        begins, order = np.zeros(n, dtype=np.bool_), np.arange(n)
+        _open_loops(row, column, chains, ends, begins, order)
+        row, column, turn, begins = row[order], column[order], turn[order], begins[order]
         down, along = np.array([0, 1, 0, -1])[turn], np.array([1, 0, -1, 0])[turn]
         # The pixel to the left of a walk from corner (row, column) in direction (down, along), and the one to its right.
         left_row, left_column = row - (turn == 0) - (turn == 3), column - (turn == 2) - (turn == 3)
@@ -160,11 +161,12 @@ def _trace(side, degree, begin, step, back, corner, turn, chains):
 
 
 @kernel
-def _open_loops(row, column, turn, chains, ends, begins):
-    """Mark the corners at which closed loops are divided first, and let each loop begin at one of them.
+def _open_loops(row, column, chains, ends, begins, order):
+    """Mark the corners at which closed loops are divided first, and write an order in which each loop begins at one of them.
 
     They are the corners farthest from the middle of the loop, or if there is one alone, that and those farthest from it: a
-    flipped loop is divided at the flipped corners. `row` and `column` are those of the corners at which sides begin.
+    flipped loop is divided at the flipped corners. `row` and `column` are those of the corners at which sides begin. On entry
+    `order` counts the sides.
     """
     for c in range(len(chains) - 1):
         s, n = chains[c], chains[c + 1] - chains[c]
@@ -195,10 +197,8 @@ def _open_loops(row, column, turn, chains, ends, begins):
                 if away == most:
                     farthest = k
             begins[nearest] = begins[farthest] = True
-        row[s : s + n] = np.roll(row[s : s + n], s - first)
-        column[s : s + n] = np.roll(column[s : s + n], s - first)
-        turn[s : s + n] = np.roll(turn[s : s + n], s - first)
-        begins[s : s + n] = np.roll(begins[s : s + n], s - first)
+        for k in range(n):  # slices and `np.roll` would take seconds to compile
+            order[s + k] = s + (first - s + k) % n
 
 
 @kernel(no_cpython_wrapper=True)
