@@ -2,6 +2,7 @@
 
 import dis
 import importlib
+import itertools
 import json
 import os
 import pkgutil
@@ -154,6 +155,6 @@ def test_kernels_write_in_loops_and_not_to_slices():
 
     def assigns_to_slice(k):
         names = [instruction.opname for instruction in dis.get_instructions(k.function)]
-        return "STORE_SLICE" in names or ("BUILD_SLICE", "STORE_SUBSCR") in zip(names, names[1:])
+        return "STORE_SLICE" in names or ("BUILD_SLICE", "STORE_SUBSCR") in itertools.pairwise(names)
 
     assert [name for name, k in kernels().items() if assigns_to_slice(k)] == []

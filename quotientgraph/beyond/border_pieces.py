@@ -165,8 +165,8 @@ def _open_loops(row, column, chains, ends, begins, order):
     """Mark the corners at which closed loops are divided first, and write an order in which each loop begins at one of them.
 
     They are the corners farthest from the middle of the loop, or if there is one alone, that and those farthest from it: a
-    flipped loop is divided at the flipped corners. `row` and `column` are those of the corners at which sides begin. On entry
-    `order` counts the sides.
+    flipped loop is divided at the flipped corners. `row` and `column` are those of the corners at which sides begin. `order`
+    counts the sides on entry.
     """
     for c in range(len(chains) - 1):
         s, n = chains[c], chains[c + 1] - chains[c]
