@@ -235,7 +235,8 @@ def _divide(row, column, down, along, chains, tolerance, begins):
     Of several points that are equally far it is divided at the first and at the last one, so that a chain that is walked the
     other way is divided in the same places. Closed loops are divided at the marks that are there already.
     """
-    first, last = np.empty(len(row) + 3, np.int32), np.empty(len(row) + 3, np.int32)
+    # Numbers of one type throughout, so that the kernels called here are compiled once.
+    first, last = np.empty(len(row) + 3, np.int64), np.empty(len(row) + 3, np.int64)
     for c in range(len(chains) - 1):
         if chains[c] == chains[c + 1]:
             continue
@@ -249,7 +250,7 @@ def _divide(row, column, down, along, chains, tolerance, begins):
         while n > 0:
             n -= 1
             a, b = first[n], last[n]
-            worst, one, other = tolerance, -1, -1
+            worst, one, other = tolerance, np.int64(-1), np.int64(-1)
             for k in range(a + 1, b):
                 away = _distance(row, column, a, b, row[k], column[k])
                 if away > worst:
@@ -258,11 +259,11 @@ def _divide(row, column, down, along, chains, tolerance, begins):
                     other = k
             if one < 0:
                 continue
-            _begin_at(row, column, down, along, a, b, one, -1 if other > one else 0, begins)
+            _begin_at(row, column, down, along, a, b, one, np.int64(-1 if other > one else 0), begins)
             first[n], last[n] = a, one
             first[n + 1], last[n + 1] = other, b
             n += 2
             if other > one:
-                _begin_at(row, column, down, along, a, b, other, 1, begins)
+                _begin_at(row, column, down, along, a, b, other, np.int64(1), begins)
                 first[n], last[n] = one, other
                 n += 1

@@ -16,7 +16,6 @@ from laplacians.core.jit import WHOLE, kernel, portion
 from laplacians.system import Pattern
 
 from ..geometry.normals import row_and_column
-from ..geometry.wrapping import pixel_beyond
 from ..graph.quotient import Quotient
 
 
@@ -115,12 +114,14 @@ class CutEdges:
                 return np.empty(shape, dtype=np.int32 if name == "beyond_component" else np.float64)
             return old[:size].reshape(shape)
 
+        # The pixels beyond the edges are found from their places, except where the image wraps.
+        around = np.stack(pixels.opposites(number)) if pixels.map.wrap else np.empty((2, 0), dtype=np.int32)
         difference, residual = room("difference", n_cut), room("residual", n_cut)
         residual_back = room("residual_back", n_cut) if one_sided else residual
         beyond, component = room("beyond", 2, n_cut), room("beyond_component", 2, n_cut)
         gamma_squared, unit = room("gamma_squared", 2, n_cut), room("unit", n_cut)
         _gather(
-            pixels.tail, pixels.head, pixels.map.index, pixels.map.position, pixels.map.wrap.flags, graph.labels, number,
+            pixels.tail, pixels.head, pixels.map.index, pixels.map.position, around, graph.labels, number,
             potential, np.broadcast_to(graph.jump[..., number], (2, n_cut)), pixels.gamma_squared, np.ravel(scale),
             difference, residual, residual_back, beyond, component, gamma_squared, unit,
         )  # fmt: skip
@@ -193,14 +194,15 @@ class CutEdges:
 
 @kernel(parallel_from=2**19)
 def _gather(
-    tail, head, index, position, wraps, labels, number, potential, jump, gamma, scale,
+    tail, head, index, position, around, labels, number, potential, jump, gamma, scale,
     difference, residual, residual_back, beyond, component, gamma_squared, unit, share=WHOLE,
 ):  # fmt: skip
     """Write the fields of `CutEdges`, each edge turned so that its tail lies in the component of the smaller number.
 
-    `number` (n_cut,) lists the edges; `jump` (2, n_cut) belongs to them; the other inputs are per pixel or per edge of G0.
+    `number` (n_cut,) lists the edges. To these belong `jump` (2, n_cut) and `around` (2, n_cut), the pixels beyond tail and
+    head, or (2, 0) if the image does not wrap. The other inputs are per pixel or per edge of G0.
     """
-    (height, width), wrapped = index.shape, wraps[0] or wraps[1]
+    height, width = index.shape
     for k in portion(len(number), share):
         e = np.uint32(number[k])
         i, j = np.uint32(tail[e]), np.uint32(head[e])
@@ -214,8 +216,8 @@ def _gather(
         for side in range(2):
             here = a if side == 0 else b
             at, before = (at_a, at_b) if side == 0 else (at_b, at_a)
-            if wrapped:
-                other = pixel_beyond(index, before, at, wraps)
+            if around.shape[1] > 0:
+                other = around[1 - side if turned else side, k]
             else:
                 v, u = 2 * at[0] - before[0], 2 * at[1] - before[1]
                 other = index[v, u] if 0 <= v < height and 0 <= u < width else -1

@@ -39,7 +39,9 @@ def grouped(graph: NeighbourLists) -> tuple[np.ndarray, np.ndarray]:
     room, inside = np.empty(graph.n, dtype=np.int8), np.empty(graph.n, dtype=np.float32)
     _aggregate(graph.start, graph.neighbour, graph.weight, group, block_start, room, inside, block, _GROUP)
     np.cumsum(block_start, out=block_start)
-    _number(group, block_start, block)
+    for b, first in enumerate(block_start[:-1]):
+        part = group[b * block : (b + 1) * block]
+        np.add(part, first, out=part, where=part >= 0)
     return group, block_start
 
 
@@ -116,16 +118,6 @@ def _aggregate(start, neighbour, weight, group, block_start, room, inside, block
                     inside[j] = 0
             count += 1
         block_start[b + 1] = count
-
-
-@kernel(parallel_from=PARALLEL_FROM)
-def _number(group, block_start, block, share=WHOLE):
-    """Number the groups of all blocks one after another. Assumes groups from `_aggregate`, and their counts added up."""
-    n = len(group)
-    for b in portion(len(block_start) - 1, share):
-        for i in range(b * block, min(n, (b + 1) * block)):
-            if group[i] >= 0:
-                group[i] += block_start[b]
 
 
 @kernel(parallel_from=PARALLEL_FROM)
