@@ -62,8 +62,9 @@ class BorderPieces:
         labels = graph.label_image()
         row, column, turn, chains, ends = _traced(labels)
         n = len(turn)
-        begins = np.zeros(n, dtype=np.bool_)
-        _open_loops(row, column, turn, chains, ends, begins)
+        begins, order = np.zeros(n, dtype=np.bool_), np.arange(n)
+        _open_loops(row, column, chains, ends, begins, order)
+        row, column, turn, begins = row[order], column[order], turn[order], begins[order]
         down, along = np.array([0, 1, 0, -1])[turn], np.array([1, 0, -1, 0])[turn]
         # The pixel to the left of a walk from corner (row, column) in direction (down, along), and the one to its right.
         left_row, left_column = row - (turn == 0) - (turn == 3), column - (turn == 2) - (turn == 3)
@@ -160,11 +161,12 @@ def _trace(side, degree, begin, step, back, corner, turn, chains):
 
 
 @kernel
-def _open_loops(row, column, turn, chains, ends, begins):
-    """Mark the corners at which closed loops are divided first, and let each loop begin at one of them.
+def _open_loops(row, column, chains, ends, begins, order):
+    """Mark the corners at which closed loops are divided first, and write an order in which each loop begins at one of them.
 
     They are the corners farthest from the middle of the loop, or if there is one alone, that and those farthest from it: a
-    flipped loop is divided at the flipped corners. `row` and `column` are those of the corners at which sides begin.
+    flipped loop is divided at the flipped corners. `row` and `column` are those of the corners at which sides begin. `order`
+    counts the sides on entry.
     """
     for c in range(len(chains) - 1):
         s, n = chains[c], chains[c + 1] - chains[c]
@@ -195,10 +197,8 @@ def _open_loops(row, column, turn, chains, ends, begins):
                 if away == most:
                     farthest = k
             begins[nearest] = begins[farthest] = True
-        row[s : s + n] = np.roll(row[s : s + n], s - first)
-        column[s : s + n] = np.roll(column[s : s + n], s - first)
-        turn[s : s + n] = np.roll(turn[s : s + n], s - first)
-        begins[s : s + n] = np.roll(begins[s : s + n], s - first)
+        for k in range(n):  # slices and `np.roll` would take seconds to compile
+            order[s + k] = s + (first - s + k) % n
 
 
 @kernel(no_cpython_wrapper=True)
@@ -235,7 +235,8 @@ def _divide(row, column, down, along, chains, tolerance, begins):
     Of several points that are equally far it is divided at the first and at the last one, so that a chain that is walked the
     other way is divided in the same places. Closed loops are divided at the marks that are there already.
     """
-    first, last = np.empty(len(row) + 3, np.int32), np.empty(len(row) + 3, np.int32)
+    # Numbers of one type throughout, so that the kernels called here are compiled once.
+    first, last = np.empty(len(row) + 3, np.int64), np.empty(len(row) + 3, np.int64)
     for c in range(len(chains) - 1):
         if chains[c] == chains[c + 1]:
             continue
@@ -249,7 +250,7 @@ def _divide(row, column, down, along, chains, tolerance, begins):
         while n > 0:
             n -= 1
             a, b = first[n], last[n]
-            worst, one, other = tolerance, -1, -1
+            worst, one, other = tolerance, np.int64(-1), np.int64(-1)
             for k in range(a + 1, b):
                 away = _distance(row, column, a, b, row[k], column[k])
                 if away > worst:
@@ -258,11 +259,11 @@ def _divide(row, column, down, along, chains, tolerance, begins):
                     other = k
             if one < 0:
                 continue
-            _begin_at(row, column, down, along, a, b, one, -1 if other > one else 0, begins)
+            _begin_at(row, column, down, along, a, b, one, np.int64(-1 if other > one else 0), begins)
             first[n], last[n] = a, one
             first[n + 1], last[n + 1] = other, b
             n += 2
             if other > one:
-                _begin_at(row, column, down, along, a, b, other, 1, begins)
+                _begin_at(row, column, down, along, a, b, other, np.int64(1), begins)
                 first[n], last[n] = one, other
                 n += 1

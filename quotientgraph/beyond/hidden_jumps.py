@@ -105,7 +105,8 @@ def _medians(normals, tile, tail, head, scale, count, median):
     """Write the median chord of each tile, read from a histogram with bins of width 1/scale; `count` is zero on entry."""
     n_bins = _N_BINS
     for e in range(len(tail)):
-        count[tile[tail[e]], min(n_bins, int(_chord(normals, tail[e], head[e]) * scale))] += 1
+        a, b = np.uint32(tail[e]), np.uint32(head[e])  # unsigned: Numba need not look for negative ones
+        count[np.uint32(tile[a]), np.uint64(min(n_bins, int(_chord(normals, a, b) * scale)))] += 1
     for t in range(len(median)):
         left = 0
         for k in range(n_bins + 1):
@@ -122,5 +123,6 @@ def _medians(normals, tile, tail, head, scale, count, median):
 def _below(normals, tile, tail, head, median, limit, least, out, share=WHOLE):
     """Write whether each edge is steady; see `steady_edges`."""
     for e in portion(len(tail), share):
-        usual = max(median[tile[tail[e]]], median[tile[head[e]]])
-        out[e] = _chord(normals, tail[e], head[e]) < min(limit, max(least, _UNUSUAL * usual))
+        a, b = np.uint32(tail[e]), np.uint32(head[e])
+        usual = max(median[np.uint32(tile[a])], median[np.uint32(tile[b])])
+        out[e] = _chord(normals, a, b) < min(limit, max(least, _UNUSUAL * usual))

@@ -158,19 +158,19 @@ def _planar(normals, position, x, y, z, tail, head, central, wraps, slope, place
     """
     height, width = x.shape
     for e in portion(out.shape[1], share):
-        a, b = tail[e], head[e]
+        a, b = np.uint32(tail[e]), np.uint32(head[e])  # unsigned: Numba need not look for negative ones
         va, ua = row_and_column(position[a], width)
         vb, ub = row_and_column(position[b], width)
+        xa, ya, za = x[np.uint32(va), np.uint32(ua)], y[np.uint32(va), np.uint32(ua)], z[np.uint32(va), np.uint32(ua)]
+        xb, yb, zb = x[np.uint32(vb), np.uint32(ub)], y[np.uint32(vb), np.uint32(ub)], z[np.uint32(vb), np.uint32(ub)]
         ax, ay, az = normals[a, 0], normals[a, 1], normals[a, 2]
         bx, by, bz = normals[b, 0], normals[b, 1], normals[b, 2]
         for k in range(len(places)):
             at = places[k]
             if central:
-                mx = (1.0 - at) * x[va, ua] + at * x[vb, ub]
-                my = (1.0 - at) * y[va, ua] + at * y[vb, ub]
-                mz = (1.0 - at) * z[va, ua] + at * z[vb, ub]
-                above = (ax * mx + ay * my + az * mz) * (bx * x[vb, ub] + by * y[vb, ub] + bz * z[vb, ub])
-                below = (ax * x[va, ua] + ay * y[va, ua] + az * z[va, ua]) * (bx * mx + by * my + bz * mz)
+                mx, my, mz = (1.0 - at) * xa + at * xb, (1.0 - at) * ya + at * yb, (1.0 - at) * za + at * zb
+                above = (ax * mx + ay * my + az * mz) * (bx * xb + by * yb + bz * zb)
+                below = (ax * xa + ay * ya + az * za) * (bx * mx + by * my + bz * mz)
                 jump = _log_ratio(above, below) if above > 0.0 and below > 0.0 else np.inf
                 out[k, e] = jump if -limit < jump < limit else 0.0
             else:
@@ -184,7 +184,7 @@ def _bini(normals, position, x, y, z, tail, head, central, wraps, slope, out, sh
     """Write both jumps of each edge to `out` (2, n_edges). Assumes valid pixel numbers and positions inside x, y and z."""
     height, width = x.shape
     for e in portion(out.shape[1], share):
-        a, b = tail[e], head[e]
+        a, b = np.uint32(tail[e]), np.uint32(head[e])  # unsigned: Numba need not look for negative ones
         va, ua = row_and_column(position[a], width)
         vb, ub = row_and_column(position[b], width)
         for side in range(2):

@@ -216,10 +216,10 @@ def neighbour(index, v, u, dv, du, flags):
 
 @kernel(no_cpython_wrapper=True)
 def pixel_beyond(index, a, b, flags):
-    """The pixel beyond b as seen from its neighbour a, both flat positions; −1 where there is none."""
+    """The pixel beyond b as seen from its neighbour a, both given as (row, column); −1 where there is none."""
     height, width = index.shape
-    v, u = b // width, b % width
-    dv, du = v - a // width, u - a % width
+    v, u = b
+    dv, du = v - a[0], u - a[1]
     if flags[0] and (du > 1 or du < -1):
         if du == width - 1:
             du = -1

@@ -11,7 +11,7 @@ from laplacians.core.edges import connected_labels
 from laplacians.core.jit import WHOLE, kernel, portion
 
 from ..geometry.mesh import Cuts
-from ..geometry.normals import NormalMap
+from ..geometry.normals import NormalMap, row_and_column
 from ..geometry.wrapping import neighbour, pixel_beyond
 from .tables import GraphTables
 
@@ -242,6 +242,8 @@ def _list_wrapped_edges(index, steps, flags, start, tail, head, share=WHOLE):
 @kernel
 def _opposites(index, position, tail, head, edges, flags, beyond_tail, beyond_head):
     for k in range(len(edges)):
-        a, b = position[tail[edges[k]]], position[head[edges[k]]]
+        e = np.uint64(edges[k])
+        a = row_and_column(position[np.uint32(tail[e])], index.shape[1])
+        b = row_and_column(position[np.uint32(head[e])], index.shape[1])
         beyond_tail[k] = pixel_beyond(index, b, a, flags)
         beyond_head[k] = pixel_beyond(index, a, b, flags)

@@ -110,7 +110,7 @@ def connected_components(n: int, tail: np.ndarray, head: np.ndarray, engine: str
 def _similar(normals, tail, head, cosine, out, share=WHOLE):
     """Write whether the unit normals at the two ends of each edge have a product above `cosine`."""
     for e in portion(len(out), share):
-        a, b = tail[e], head[e]
+        a, b = np.uint32(tail[e]), np.uint32(head[e])
         dot = normals[a, 0] * normals[b, 0] + normals[a, 1] * normals[b, 1] + normals[a, 2] * normals[b, 2]
         out[e] = dot > cosine
 
@@ -123,7 +123,7 @@ def _unite_similar(parent, normals, tail, head, cosine):
     tree is its least pixel.
     """
     for e in range(len(tail)):
-        a, b = tail[e], head[e]
+        a, b = np.uint32(tail[e]), np.uint32(head[e])  # unsigned: Numba need not look for negative ones
         i, j = parent[a], parent[b]
         if i == j:
             continue
@@ -138,7 +138,7 @@ def _unite_similar(parent, normals, tail, head, cosine):
 def _unite_equal(parent, value, tail, head):
     """Join the trees of both ends of every edge whose pixels have the same value; as `_unite_similar` otherwise."""
     for e in range(len(tail)):
-        a, b = tail[e], head[e]
+        a, b = np.uint32(tail[e]), np.uint32(head[e])
         i, j = parent[a], parent[b]
         if i != j and value[a] == value[b]:
             i, j = root_of(parent, i), root_of(parent, j)
@@ -154,7 +154,7 @@ def _list_cut(labels, tail, head, first, count, out, share=WHOLE):
     for b in portion(len(count), share):
         k = first[b]
         for e in range(first[b], first[b + 1]):
-            if labels[tail[e]] != labels[head[e]]:
+            if labels[np.uint32(tail[e])] != labels[np.uint32(head[e])]:
                 out[k] = e
                 k += 1
         count[b] = k - first[b]

@@ -15,7 +15,7 @@ from laplacians.core.arrays import array_namespace, to_device
 from laplacians.core.jit import WHOLE, kernel, portion
 from laplacians.system import Pattern
 
-from ..geometry.wrapping import pixel_beyond
+from ..geometry.normals import row_and_column
 from ..graph.quotient import Quotient
 
 
@@ -114,12 +114,14 @@ class CutEdges:
                 return np.empty(shape, dtype=np.int32 if name == "beyond_component" else np.float64)
             return old[:size].reshape(shape)
 
+        # The pixels beyond the edges are found from their places, except where the image wraps.
+        around = np.stack(pixels.opposites(number)) if pixels.map.wrap else np.empty((2, 0), dtype=np.int32)
         difference, residual = room("difference", n_cut), room("residual", n_cut)
         residual_back = room("residual_back", n_cut) if one_sided else residual
         beyond, component = room("beyond", 2, n_cut), room("beyond_component", 2, n_cut)
         gamma_squared, unit = room("gamma_squared", 2, n_cut), room("unit", n_cut)
         _gather(
-            pixels.tail, pixels.head, pixels.map.index, pixels.map.position, pixels.map.wrap.flags, graph.labels, number,
+            pixels.tail, pixels.head, pixels.map.index, pixels.map.position, around, graph.labels, number,
             potential, np.broadcast_to(graph.jump[..., number], (2, n_cut)), pixels.gamma_squared, np.ravel(scale),
             difference, residual, residual_back, beyond, component, gamma_squared, unit,
         )  # fmt: skip
@@ -192,25 +194,33 @@ class CutEdges:
 
 @kernel(parallel_from=2**19)
 def _gather(
-    tail, head, index, position, wraps, labels, number, potential, jump, gamma, scale,
+    tail, head, index, position, around, labels, number, potential, jump, gamma, scale,
     difference, residual, residual_back, beyond, component, gamma_squared, unit, share=WHOLE,
 ):  # fmt: skip
     """Write the fields of `CutEdges`, each edge turned so that its tail lies in the component of the smaller number.
 
-    `number` (n_cut,) lists the edges; `jump` (2, n_cut) belongs to them; the other inputs are per pixel or per edge of G0.
+    `number` (n_cut,) lists the edges. To these belong `jump` (2, n_cut) and `around` (2, n_cut), the pixels beyond tail and
+    head, or (2, 0) if the image does not wrap. The other inputs are per pixel or per edge of G0.
     """
+    height, width = index.shape
     for k in portion(len(number), share):
-        e = number[k]
-        turned = labels[tail[e]] > labels[head[e]]
-        a, b = (head[e], tail[e]) if turned else (tail[e], head[e])
+        e = np.uint32(number[k])
+        i, j = np.uint32(tail[e]), np.uint32(head[e])
+        turned = labels[i] > labels[j]
+        a, b = (j, i) if turned else (i, j)
+        at_a, at_b = row_and_column(position[a], width), row_and_column(position[b], width)
         difference[k] = potential[a] - potential[b]
         residual[k] = difference[k] + jump[1, k] if turned else difference[k] - jump[0, k]
         residual_back[k] = difference[k] + jump[0, k] if turned else difference[k] - jump[1, k]
         unit[k] = 0.5 * (scale[a] + scale[b]) if len(scale) > 1 else scale[0]
         for side in range(2):
             here = a if side == 0 else b
-            there = b if side == 0 else a
-            other = pixel_beyond(index, position[there], position[here], wraps)
+            at, before = (at_a, at_b) if side == 0 else (at_b, at_a)
+            if around.shape[1] > 0:
+                other = around[1 - side if turned else side, k]
+            else:
+                v, u = 2 * at[0] - before[0], 2 * at[1] - before[1]
+                other = index[v, u] if 0 <= v < height and 0 <= u < width else -1
             gamma_squared[side, k] = gamma[here]
-            beyond[side, k] = potential[other] - potential[here] if other >= 0 else 0.0
-            component[side, k] = labels[other] if other >= 0 else -1
+            beyond[side, k] = potential[np.uint32(other)] - potential[here] if other >= 0 else 0.0
+            component[side, k] = labels[np.uint32(other)] if other >= 0 else -1

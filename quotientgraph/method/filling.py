@@ -162,7 +162,7 @@ def along_trees(
 def _weigh(gamma, labels, tail, head, weight, share=WHOLE):
     """Write the weight of each edge, 0 if it is cut."""
     for e in portion(len(weight), share):
-        a, b = tail[e], head[e]
+        a, b = np.uint32(tail[e]), np.uint32(head[e])  # unsigned: Numba need not look for negative ones
         weight[e] = gamma[a] + gamma[b] if labels[a] == labels[b] else np.float32(0)
 
 
@@ -174,20 +174,22 @@ def _integrate_trees(tail, head, weight, jump, parent, x):
     """
     for e in range(len(tail)):
         if weight[e] > 0:
-            a, b = tail[e], head[e]
+            a, b = np.uint32(tail[e]), np.uint32(head[e])
             if parent[a] == parent[b]:  # most edges: both ends are in one tree already
                 continue
             up_a, up_b = 0.0, 0.0
             while parent[a] != a:
-                x[a] += x[parent[a]] if parent[parent[a]] != parent[a] else 0.0
-                parent[a] = parent[parent[a]]
+                above = np.uint32(parent[a])
+                x[a] += x[above] if parent[above] != above else 0.0
+                parent[a] = parent[above]
                 up_a += x[a]
-                a = parent[a]
+                a = np.uint32(parent[a])
             while parent[b] != b:
-                x[b] += x[parent[b]] if parent[parent[b]] != parent[b] else 0.0
-                parent[b] = parent[parent[b]]
+                above = np.uint32(parent[b])
+                x[b] += x[above] if parent[above] != above else 0.0
+                parent[b] = parent[above]
                 up_b += x[b]
-                b = parent[b]
+                b = np.uint32(parent[b])
             if a < b:
                 parent[b] = a
                 x[b] = up_a - jump[e] - up_b
@@ -206,10 +208,11 @@ def mismatch(tail, head, weight, jump, x, rhs):
     energy, worst = 0.0, 0.0
     for e in range(len(tail)):
         if weight[e] > 0:
-            left = jump[e] - (x[tail[e]] - x[head[e]])
+            a, b = np.uint32(tail[e]), np.uint32(head[e])
+            left = jump[e] - (x[a] - x[b])
             flow = weight[e] * left
-            rhs[tail[e]] += flow
-            rhs[head[e]] -= flow
+            rhs[a] += flow
+            rhs[b] -= flow
             energy += flow * left
             worst = max(worst, abs(left))
     return energy, worst

@@ -188,7 +188,7 @@ def _add(begin, end, start, at, chi, w, out):
     """Add to the sums of the pairs begin:end, whose edges begin at `at`; w is zero afterwards."""
     for p in range(begin, end):
         total, flow, curve = 0.0, 0.0, 0.0
-        for k in range(start[p] - at, start[p + 1] - at):
+        for k in range(np.uint64(start[p] - at), np.uint64(start[p + 1] - at)):
             total += w[k]
             flow -= w[k] * chi[k]
             curve += w[k] * chi[k] * chi[k]
@@ -219,20 +219,20 @@ def _add_pairs(
         for side in range(2):
             if side < n_sides:
                 for p in range(begin, end):
-                    step = shift[tail[p]] - shift[head[p]]
-                    for e in range(start[p], start[p + 1]):
-                        chi[e - at] = residual[side, e] + step
+                    step = shift[np.uint32(tail[p])] - shift[np.uint32(head[p])]
+                    for e in range(np.uint64(start[p]), np.uint64(start[p + 1])):
+                        chi[e - np.uint64(at)] = residual[side, e] + step
                 _outlier_weights(chi, unit[at:stop], slack, at, inside, kind, upper, centre, power, x, outlier)
             if bilateral:
                 gamma = gamma_squared[side, at:stop]
                 for p in range(begin, end):
-                    i = tail[p] if side == 0 else head[p]
-                    step = shift[tail[p]] - shift[head[p]]
-                    for e in range(start[p], start[p + 1]):
+                    i, j = np.uint32(tail[p]), np.uint32(head[p])
+                    step, own = shift[i] - shift[j], shift[i] if side == 0 else shift[j]
+                    for e in range(np.uint64(start[p]), np.uint64(start[p + 1])):
                         between = difference[e] + step
                         c = beyond_component[side, e]
-                        away = beyond[side, e] + shift[c] - shift[i]
-                        x[e - at] = away * away - between * between if c >= 0 else 0.0
+                        away = beyond[side, e] + shift[np.uint32(max(c, 0))] - own
+                        x[e - np.uint64(at)] = away * away - between * between if c >= 0 else 0.0
                 for k in range(stop - at):
                     w[k] += outlier[k] * gamma[k] / (1.0 + exp(-sharpness * gamma[k] * x[k]))
             else:

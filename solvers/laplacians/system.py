@@ -257,6 +257,6 @@ def _apply(start, neighbour, pair, weight, x, out, share=WHOLE):
     """
     for i in portion(len(out), share):
         total = 0.0
-        for k in range(start[i], start[i + 1]):
-            total += weight[pair[k]] * (x[i] - x[neighbour[k]])
+        for k in range(np.uint64(start[i]), np.uint64(start[i + 1])):  # unsigned: Numba need not look for negative ones
+            total += weight[np.uint32(pair[k])] * (x[i] - x[np.uint32(neighbour[k])])
         out[i] = total

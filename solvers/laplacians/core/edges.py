@@ -134,9 +134,9 @@ def _sort_by_count(key, given, start, out):
     Assumes in `start` how many edges have a smaller key than each, which is changed. Sorting twice sorts pairs.
     """
     for e in given:
-        at = start[key[e]]
-        out[at] = e
-        start[key[e]] = at + 1
+        i = np.uint32(key[np.uint32(e)])
+        out[np.uint64(start[i])] = e
+        start[i] += 1
 
 
 @kernel
@@ -162,16 +162,18 @@ def _list_neighbours(tail, head, weight, cursor, neighbour, entry):
     """
     for p in range(len(tail)):
         if weight is None or weight[p] > 0:
-            k = cursor[head[p]]
+            i = np.uint32(head[p])
+            k = np.uint64(cursor[i])
             neighbour[k] = tail[p]
             entry[k] = p if weight is None else weight[p]
-            cursor[head[p]] = k + 1
+            cursor[i] += 1
     for p in range(len(tail)):
         if weight is None or weight[p] > 0:
-            k = cursor[tail[p]]
+            i = np.uint32(tail[p])
+            k = np.uint64(cursor[i])
             neighbour[k] = head[p]
             entry[k] = p if weight is None else weight[p]
-            cursor[tail[p]] = k + 1
+            cursor[i] += 1
 
 
 @kernel(no_cpython_wrapper=True)
@@ -190,7 +192,7 @@ def _unite(parent, tail, head):
     Assumes that `parent` holds 0, 1, 2, … on entry and that tail and head are within it.
     """
     for e in range(len(tail)):
-        i, j = parent[tail[e]], parent[head[e]]
+        i, j = parent[np.uint32(tail[e])], parent[np.uint32(head[e])]
         if i == j:  # most edges: both ends are in one tree already
             continue
         i, j = root_of(parent, i), root_of(parent, j)
@@ -209,4 +211,4 @@ def _number(parent):
             parent[i] = count
             count += 1
         else:
-            parent[i] = parent[parent[i]]
+            parent[i] = parent[np.uint32(parent[i])]

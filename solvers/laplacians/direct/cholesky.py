@@ -158,15 +158,15 @@ def _solve(order, start, rows, values, pivots, rhs, y, x):
     """Write x by forward and backward substitution. Assumes a factor; `y` is working memory of length n."""
     n = len(order)
     for k in range(n):
-        y[k] = rhs[order[k]]
+        y[k] = rhs[np.uint32(order[k])]
     for j in range(n):
         value = y[j]
-        for q in range(start[j], start[j + 1]):
+        for q in range(np.uint64(start[j]), np.uint64(start[j + 1])):
             y[np.uint32(rows[q])] -= values[q] * value
     for j in range(n - 1, -1, -1):
         value = y[j] / pivots[j]
-        for q in range(start[j], start[j + 1]):
+        for q in range(np.uint64(start[j]), np.uint64(start[j + 1])):
             value -= values[q] * y[np.uint32(rows[q])]
         y[j] = value
     for k in range(n):
-        x[order[k]] = y[k]
+        x[np.uint32(order[k])] = y[k]

@@ -153,11 +153,11 @@ def _relate(
         m = start[begin + 1] - listed
         local[begin] = 0
         for i in range(1, m):
-            local[rows[listed + i]] = i
+            local[np.uint32(rows[np.uint64(listed + i)])] = i
         for k in range(begin, end):
             unknown = order[k]
-            for e in range(near_start[unknown], near_start[unknown + 1]):
-                j = place[neighbour[e]]
+            for e in range(np.uint64(near_start[unknown]), np.uint64(near_start[unknown + 1])):
+                j = np.uint32(place[np.uint32(neighbour[e])])
                 if j > k:
                     entry_at[n_entries] = (k - begin) * m + local[j]
                     entry_pair[n_entries] = pair[e]
@@ -167,5 +167,5 @@ def _relate(
         while c >= 0:
             left = start[front[c + 1] - 1] - taken_start[c]
             for q in range(taken_start[c], taken_start[c + 1]):
-                taken_at[q] = local[rows[left + q]]
+                taken_at[np.uint64(q)] = local[np.uint32(rows[np.uint64(left + q)])]
             c = after[c]

@@ -58,15 +58,15 @@ def _elimination_tree(start, neighbour, order, place, seen, parent, count):
         parent[k] = -1
         seen[k] = k
         i = order[k]
-        for e in range(start[i], start[i + 1]):
-            j = place[neighbour[e]]
+        for e in range(np.uint64(start[i]), np.uint64(start[i + 1])):
+            j = np.uint32(place[np.uint32(neighbour[e])])
             if j < k:
                 while seen[j] != k:
                     if parent[j] == -1:
                         parent[j] = k
                     seen[j] = k
                     count[j] += 1
-                    j = parent[j]
+                    j = np.uint32(parent[j])
 
 
 @kernel
@@ -119,11 +119,11 @@ def _list_rows(start, neighbour, order, place, seen, parent, cursor, rows):
     for k in range(len(order)):
         seen[k] = k
         i = order[k]
-        for e in range(start[i], start[i + 1]):
-            j = place[neighbour[e]]
+        for e in range(np.uint64(start[i]), np.uint64(start[i + 1])):
+            j = np.uint32(place[np.uint32(neighbour[e])])
             if j < k:
                 while seen[j] != k:
                     seen[j] = k
-                    rows[cursor[j]] = k
+                    rows[np.uint64(cursor[j])] = k
                     cursor[j] += 1
-                    j = parent[j]
+                    j = np.uint32(parent[j])

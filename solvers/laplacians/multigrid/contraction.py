@@ -39,7 +39,9 @@ def grouped(graph: NeighbourLists) -> tuple[np.ndarray, np.ndarray]:
     room, inside = np.empty(graph.n, dtype=np.int8), np.empty(graph.n, dtype=np.float32)
     _aggregate(graph.start, graph.neighbour, graph.weight, group, block_start, room, inside, block, _GROUP)
     np.cumsum(block_start, out=block_start)
-    _number(group, block_start, block)
+    for b, first in enumerate(block_start[:-1]):
+        part = group[b * block : (b + 1) * block]
+        np.add(part, first, out=part, where=part >= 0)
     return group, block_start
 
 
@@ -79,8 +81,8 @@ def _aggregate(start, neighbour, weight, group, block_start, room, inside, block
                 continue
             best, partner = np.float32(0), -1
             strongest, host = np.float32(0), -1
-            for k in range(start[i], start[i + 1]):
-                j = neighbour[k]
+            for k in range(np.uint64(start[i]), np.uint64(start[i + 1])):
+                j = np.uint32(neighbour[k])
                 if lo <= j < hi:
                     if group[j] < 0:
                         inside[j] = weight[k]
@@ -101,31 +103,21 @@ def _aggregate(start, neighbour, weight, group, block_start, room, inside, block
                 room[lo + count] -= 1
                 if room[lo + count] == 0:
                     break
-                for k in range(start[partner], start[partner + 1]):
-                    j = neighbour[k]
+                for k in range(np.uint64(start[partner]), np.uint64(start[partner + 1])):
+                    j = np.uint32(neighbour[k])
                     if lo <= j < hi and group[j] < 0 and inside[j] > 0:
                         inside[j] += weight[k]
                 best, partner = np.float32(0), -1
-                for k in range(start[i], start[i + 1]):
-                    j = neighbour[k]
+                for k in range(np.uint64(start[i]), np.uint64(start[i + 1])):
+                    j = np.uint32(neighbour[k])
                     if lo <= j < hi and group[j] < 0 and inside[j] > best:
                         best, partner = inside[j], j
-            for k in range(start[i], start[i + 1]):
-                j = neighbour[k]
+            for k in range(np.uint64(start[i]), np.uint64(start[i + 1])):
+                j = np.uint32(neighbour[k])
                 if lo <= j < hi:
                     inside[j] = 0
             count += 1
         block_start[b + 1] = count
-
-
-@kernel(parallel_from=PARALLEL_FROM)
-def _number(group, block_start, block, share=WHOLE):
-    """Number the groups of all blocks one after another. Assumes groups from `_aggregate`, and their counts added up."""
-    n = len(group)
-    for b in portion(len(block_start) - 1, share):
-        for i in range(b * block, min(n, (b + 1) * block)):
-            if group[i] >= 0:
-                group[i] += block_start[b]
 
 
 @kernel(parallel_from=PARALLEL_FROM)
@@ -153,8 +145,8 @@ def _gather(
             begin, total = at, np.float32(0)
             i = head[g]
             while i >= 0:
-                for k in range(start[i], start[i + 1]):
-                    other = group[neighbour[k]]
+                for k in range(np.uint64(start[i]), np.uint64(start[i + 1])):
+                    other = group[np.uint32(neighbour[k])]
                     if other == g:
                         continue
                     total += weight[k]

@@ -100,8 +100,10 @@ def _apply(start, neighbour, weight, x, out, part, share=WHOLE):
         s = 0.0
         for i in range(b * n // n_blocks, (b + 1) * n // n_blocks):
             total, at = 0.0, np.float64(x[i])
-            for k in range(start[i], start[i + 1]):
-                total += weight[k] * (at - x[neighbour[k]])
+            for k in range(
+                np.uint64(start[i]), np.uint64(start[i + 1])
+            ):  # unsigned: see `laplacians.multigrid.smoothing`
+                total += weight[k] * (at - x[np.uint32(neighbour[k])])
             out[i] = total
             s += total * x[i]
         part[b] = s
