@@ -1,8 +1,9 @@
 """Adoption: what normals alone have found is kept where a depth prior does not object.
 
 A reconstruction by normals alone is often right but for a few places, and there it is right to a fraction of a per cent, far
-below the errors of a prior. So its components stay together as it put them, as long as the prior puts them in the same
-relative places within its noise.
+below the errors of a prior. So its components stay together as it put them, tied by their borders
+(`quotientgraph.beyond.prior.ties`). A group of them moves only if the prior has more to say about it than its ties
+withstand.
 """
 
 from __future__ import annotations
@@ -11,85 +12,43 @@ import numpy as np
 
 from ...graph.selection import connected_components
 from ..joining import Judgement
-from .cells import medians
 from .placement import Placing
-from .regions import merged, unique_pairs
 from .ties import Ties
 
-_POINT = 2.0  # log-odds of what one point of a sparse prior says, against those of a border
+# Log-odds of what one point of a sparse prior, or one full cell of a dense one, says, against those of a border.
+_POINT = 2.0
+_CELL = 64.0  # pixels of a full cell, whose errors are not independent of each other
 TOGETHER = 1e-3  # of the unit: components that move by the same stay together
-_BLOCK = 4.0, 32.0  # pixels a side of a block of vague components, at least and at most
 
 
 def adopt(placing: Placing, shift: np.ndarray, whole: np.ndarray, judged: Judgement | None = None) -> None:
     """Take over those parts of a reconstruction by normals alone to which the prior does not object.
-
-    Components that touch in that reconstruction become one group as long as the prior, without its smooth error, puts
-    them in the same relative places within its noise.
 
     Parameters
     ----------
     shift : (n_components,) float64
         Shift of each component in that reconstruction.
     whole : (n_components,) integers
-        Components of the graph before it was split by the prior: parts of one of them are not joined.
+        Components of the graph before it was split by the prior: parts of one of them are not tied.
     judged : Judgement, optional
         What the borders of that graph say.
     """
-    c, cells, cut, n = placing.constants, placing.cells, placing.cut, placing.graph.n_components
+    c, cells, cut, unit = placing.constants, placing.cells, placing.cut, placing.unit
+    n = placing.graph.n_components
     fits = cut.gaps(shift) < c.fit
     key = np.minimum(cut.one, cut.other).astype(np.int64) * n + np.maximum(cut.one, cut.other)
     _, pair = np.unique(key, return_inverse=True)
     share = np.bincount(pair, cut.length * fits) / np.bincount(pair, cut.length)
     fits &= (share[pair] >= 0.5) & (whole[cut.one] != whole[cut.other])
-    rest = cells.offset - shift[cells.component] - placing.basis @ placing.coefficients
     placing.ties = Ties.between(placing.graph, cut, fits, shift, judged)
-    if cells.sparse:
-        _follow(placing, shift, rest, placing.ties)
-        return
-    share = cells.weight * placing.clear / np.maximum(placing.base, 1e-300)
-    middle = medians(np.zeros(cells.n_cells, dtype=np.int64), rest, share, 1)[0]
-    off = np.average(np.abs(rest - middle), weights=share + 1e-300)
-    if off > c.reliable * placing.unit + np.average(np.sqrt(cells.variance[share > 0]), weights=share[share > 0]):
-        return
-    total = np.bincount(cells.component, placing.clear, n)
-    mean = np.bincount(cells.component, placing.clear * rest, n) / np.maximum(total, 1e-300)
-    variance = 1 / np.maximum(total, 1e-12)
-    least = c.part_error * placing.unit
-    together = fits & _in_one_block(placing, variance, max(least, c.vague * placing.unit))
-    region = connected_components(n, cut.one[together], cut.other[together])
-    known = np.bincount(region, 1 / variance)
-    level = np.bincount(region, mean / variance) / known
-    one, other = unique_pairs(region[cut.one[fits]], region[cut.other[fits]], len(level))
-    region = merged(one, other, level, 1 / known, least, c.adopted)[region]
-    precision = 1 / (variance + least**2)
-    level = np.bincount(region, precision * mean) / np.bincount(region, precision)
-    several = np.bincount(region)[region] > 1
-    placing.shift = np.where(several, shift + level[region], placing.shift)
-    placing.joined = fits & (region[cut.one] == region[cut.other])
-    placing.group = connected_components(n, cut.one[placing.joined], cut.other[placing.joined])
-
-
-def _follow(placing: Placing, shift: np.ndarray, rest: np.ndarray, ties: Ties) -> None:
-    """Move components from where normals put them by what few points say, in groups that stay together."""
-    cells, cut, unit = placing.cells, placing.cut, placing.unit
     known = np.flatnonzero(cells.weight > 0)
-    slack = np.sqrt(cells.variance[known] + (placing.constants.cell_error * unit) ** 2)
-    move = ties.moves(cells.component[known], rest[known], _POINT * cells.weight[known], slack, unit)
+    rest = (cells.offset - shift[cells.component] - placing.basis @ placing.coefficients)[known]
+    variance, force = cells.variance[known] + (c.cell_error * unit) ** 2, _POINT * cells.weight[known]
+    if not cells.sparse:
+        variance = variance + placing.blurred[known] ** 2
+        clear = placing.clear[known] / np.maximum(placing.base[known], 1e-300)
+        force = np.minimum(force / _CELL, _POINT) * np.sqrt(clear)
+    move = placing.ties.moves(cells.component[known], rest, force, np.sqrt(variance), unit)
     placing.shift = shift + move
     placing.joined = np.abs(move[cut.one] - move[cut.other]) < TOGETHER * unit
-    placing.group = connected_components(ties.n, cut.one[placing.joined], cut.other[placing.joined])
-
-
-def _in_one_block(placing: Placing, variance: np.ndarray, vague: float) -> np.ndarray:
-    """(n_cut,) whether both components of an edge are too vague to be compared and lie in the same block of the image.
-
-    If vague components were put together by the similarity of what the prior says of them, noise would decide:
-    those with errors of one sign would come together, and even the mean over many of them would be wrong.
-    """
-    cells, cut, n = placing.cells, placing.cut, placing.graph.n_components
-    side = np.clip(cells.noise / vague * 1.25, _BLOCK[0], _BLOCK[1])
-    count = np.bincount(cells.component, minlength=n)
-    row, column = (np.bincount(cells.component, at, n) / count // side for at in (cells.row, cells.column))
-    both = (variance > vague**2)[cut.one] & (variance > vague**2)[cut.other]
-    return both & (row[cut.one] == row[cut.other]) & (column[cut.one] == column[cut.other])
+    placing.group = connected_components(n, cut.one[placing.joined], cut.other[placing.joined])

@@ -23,10 +23,10 @@ from ...method.optimize import Placement
 from ...method.weights import TEAR
 from ..anchors import Anchors
 from ..contradictions import about_prior
-from ..face_fragments import divided_components
 from ..joining import Judgement
 from .bend import Bend, sized_bend
-from .cells import Cells, is_sparse
+from .blur import Blur, typical
+from .cells import Cells
 from .certainty import certainty
 from .constants import CHOSEN, Constants
 from .faces import faces
@@ -61,8 +61,6 @@ class Prior:
     weight : float
         Trust in the prior as a whole: its errors are taken to be smaller by the square root of it.
     anchors : Anchors or None
-    fine : (n_pixels,) int32 or None
-        Components before crumbs were absorbed.
     """
 
     values: np.ndarray
@@ -70,7 +68,6 @@ class Prior:
     kind: str = "auto"
     weight: float = 1.0
     anchors: Anchors | None = None
-    fine: np.ndarray | None = None
 
     @classmethod
     def from_depth(
@@ -105,7 +102,7 @@ class Prior:
                 )
         if not (np.isfinite(values) & (trust > 0)).any():
             raise ValueError("prior: it has no usable depth at any valid pixel; depths are positive, NaN if unknown")
-        return cls(np.where(trust > 0, values, np.nan), trust, kind, weight, anchors, graph.labels)
+        return cls(np.where(trust > 0, values, np.nan), trust, kind, weight, anchors)
 
     def __call__(
         self, graph: Quotient, filled: np.ndarray, found: np.ndarray, judged: Judgement | None = None
@@ -123,7 +120,6 @@ class Prior:
         judged : Judgement, optional
             What the borders say, if they were asked.
         """
-        graph = self._divided(graph)
         reading = self.reading(graph, filled, graph.labels)
         placing = self.placed(graph, filled, found, reading, judged)
         # Surfaces of several components have more relief than each component, so the prior is read once more with them.
@@ -144,16 +140,6 @@ class Prior:
         doubt = about_prior(graph, filled, self.values, self.kind)
         return Placement(potential, [placing.graph, joined], certainty(placing), doubt)
 
-    def _divided(self, graph: Quotient) -> Quotient:
-        """The graph with the crumbs that were absorbed as components again, if the prior is dense enough to place them.
-
-        A crumb at an outline may have been given to the wrong side. Only what is known of its own pixels can tell.
-        """
-        known = int(np.count_nonzero(np.isfinite(self.values)))
-        if self.fine is None or is_sparse(graph.pixels.n_pixels, known):
-            return graph
-        return graph.divided(divided_components(graph, self.fine))
-
     def placed(
         self, graph: Quotient, filled: np.ndarray, found: np.ndarray, reading: Reading, judged: Judgement | None
     ) -> Placing:
@@ -163,6 +149,9 @@ class Prior:
         offset = said - filled
         constants = _scaled(CHOSEN, self.weight)
         cells = Cells.from_offsets(graph.pixels, graph.labels, offset, self.trust, _LEAST_NOISE * unit)
+        blur = _blur(graph, cells, found)
+        change = blur.change(found)
+        cells = replace(cells, offset=cells.offset - cells.over(change) * (cells.weight > 0))
         bend = Bend(graph.pixels.map.shape, constants.bend_size * unit, constants.bend_length, constants.bend_steps)
         expected = bend.size
         bend, coefficients = _first_bend(graph.pixels, graph.labels, cells, bend)
@@ -170,11 +159,11 @@ class Prior:
             # Components are too small to show a smooth error; the surfaces that normals alone find are larger.
             whole = np.abs(graph.tear(found)) <= TEAR
             surface = connected_components(graph.pixels.n_pixels, graph.pixels.tail[whole], graph.pixels.head[whole])
-            larger = Cells.from_offsets(graph.pixels, surface, said - found, self.trust, _LEAST_NOISE * unit)
+            larger = Cells.from_offsets(graph.pixels, surface, said - found - change, self.trust, _LEAST_NOISE * unit)
             bend, coefficients = _first_bend(graph.pixels, surface, larger, replace(bend, size=expected))
         # A prior without smooth error has little of other errors that neighbouring pixels share.
         constants = _scaled(constants, (expected / max(bend.size, _LEAST_PART * expected)) ** 2)
-        straight = offset - bend.image(coefficients).ravel()[graph.pixels.map.position]
+        straight = offset - change - bend.image(coefficients).ravel()[graph.pixels.map.position]
         ramp = cells.ramp(graph.pixels, straight, _RAMP_REACH)
         labels = faces(
             graph, cells, straight, cells.variance + ramp**2, _FACE_ERROR * unit, _FACE_SURE,
@@ -183,7 +172,7 @@ class Prior:
         parts = graph.divided(labels)
         first = parts.first_pixels
         cells = Cells.from_offsets(graph.pixels, labels, offset, self.trust, _LEAST_NOISE * unit)
-        placing = Placing(parts, filled, cells, bend, coefficients, unit, constants)
+        placing = Placing(parts, filled, cells, blur, bend, coefficients, unit, constants)
         run(placing, (found - filled)[first], graph.labels[first], judged)
         return placing
 
@@ -212,7 +201,7 @@ class Prior:
             cells = Cells.from_offsets(pixels, labels, said - potential, self.trust, _LEAST_NOISE * unit)
             bend = Bend(pixels.map.shape, CHOSEN.bend_size * unit, CHOSEN.bend_length, CHOSEN.bend_steps)
             one, other, rows = _differences(pixels, labels, cells, bend)
-            misfit = _typical(cells.offset[one] - cells.offset[other])
+            misfit = typical(cells.offset[one] - cells.offset[other])
             if camera.central and not cells.sparse:  # taking an offset out changes the noise as well
                 misfit /= cells.noise
             if (
@@ -239,6 +228,13 @@ def _scaled(constants: Constants, weight: float) -> Constants:
     return replace(constants, **{name: getattr(constants, name) / sqrt(weight) for name in names})
 
 
+def _blur(graph: Quotient, cells: Cells, found: np.ndarray) -> Blur:
+    pixels, labels = graph.pixels, graph.labels
+    one, other = cells.neighbours(pixels, labels[pixels.tail] == labels[pixels.head])
+    use = (cells.weight[one] >= _JUDGED[0]) & (cells.weight[other] >= _JUDGED[0])
+    return Blur.from_offsets(cells, one[use], other[use], found, pixels.map)
+
+
 def _differences(
     pixels: PixelGraph, labels: np.ndarray, cells: Cells, bend: Bend
 ) -> tuple[np.ndarray, np.ndarray, scipy.sparse.csr_matrix]:
@@ -249,12 +245,6 @@ def _differences(
     one, other = one[use], other[use]
     basis = bend.at(cells.row, cells.column)
     return one, other, (basis[one] - basis[other]).tocsr()
-
-
-def _typical(difference: np.ndarray) -> float:
-    """Mean size of differences, of which jumps count as three times the median."""
-    size = np.abs(difference)
-    return float(np.minimum(size, 3 * np.median(size)).mean()) if len(size) else 0.0
 
 
 def _first_bend(pixels: PixelGraph, labels: np.ndarray, cells: Cells, bend: Bend) -> tuple[Bend, np.ndarray]:
