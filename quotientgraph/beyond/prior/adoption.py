@@ -12,12 +12,15 @@ import numpy as np
 
 from ...graph.selection import connected_components
 from ..joining import Judgement
+from .cells import medians
 from .placement import Placing
+from .regions import merged, unique_pairs
 from .ties import Ties
 
 # Log-odds of what one point of a sparse prior, or one full cell of a dense one, says, against those of a border.
 _POINT = 2.0
 _CELL = 64.0  # pixels of a full cell, whose errors are not independent of each other
+_BLOCK = 4.0, 32.0  # pixels a side of a block of vague components, at least and at most
 TOGETHER = 1e-3  # of the unit: components that move by the same stay together
 
 
@@ -33,22 +36,73 @@ def adopt(placing: Placing, shift: np.ndarray, whole: np.ndarray, judged: Judgem
     judged : Judgement, optional
         What the borders of that graph say.
     """
-    c, cells, cut, unit = placing.constants, placing.cells, placing.cut, placing.unit
-    n = placing.graph.n_components
-    fits = cut.gaps(shift) < c.fit
+    cells, cut, n = placing.cells, placing.cut, placing.graph.n_components
+    fits = cut.gaps(shift) < placing.constants.fit
     key = np.minimum(cut.one, cut.other).astype(np.int64) * n + np.maximum(cut.one, cut.other)
     _, pair = np.unique(key, return_inverse=True)
     share = np.bincount(pair, cut.length * fits) / np.bincount(pair, cut.length)
     fits &= (share[pair] >= 0.5) & (whole[cut.one] != whole[cut.other])
     placing.ties = Ties.between(placing.graph, cut, fits, shift, judged)
+    rest = cells.offset - shift[cells.component] - placing.basis @ placing.coefficients
+    if judged is None and not cells.sparse:
+        _unite(placing, shift, rest, fits)
+    else:
+        _follow(placing, shift, rest)
+
+
+def _follow(placing: Placing, shift: np.ndarray, rest: np.ndarray) -> None:
+    """Move components from where normals put them by what the prior says, in groups that stay together."""
+    c, cells, cut, unit = placing.constants, placing.cells, placing.cut, placing.unit
     known = np.flatnonzero(cells.weight > 0)
-    rest = (cells.offset - shift[cells.component] - placing.basis @ placing.coefficients)[known]
     variance, force = cells.variance[known] + (c.cell_error * unit) ** 2, _POINT * cells.weight[known]
     if not cells.sparse:
         variance = variance + placing.blurred[known] ** 2
         clear = placing.clear[known] / np.maximum(placing.base[known], 1e-300)
         force = np.minimum(force / _CELL, _POINT) * np.sqrt(clear)
-    move = placing.ties.moves(cells.component[known], rest, force, np.sqrt(variance), unit)
+    move = placing.ties.moves(cells.component[known], rest[known], force, np.sqrt(variance), unit)
     placing.shift = shift + move
     placing.joined = np.abs(move[cut.one] - move[cut.other]) < TOGETHER * unit
+    placing.group = connected_components(placing.ties.n, cut.one[placing.joined], cut.other[placing.joined])
+
+
+def _unite(placing: Placing, shift: np.ndarray, rest: np.ndarray, fits: np.ndarray) -> None:
+    """Put components that touch together while the prior, within its noise, puts them in the same relative places.
+
+    This is for borders that were not judged, of which nobody knows how firmly they tie.
+    """
+    c, cells, cut, n = placing.constants, placing.cells, placing.cut, placing.graph.n_components
+    share = cells.weight * placing.clear / np.maximum(placing.base, 1e-300)
+    middle = medians(np.zeros(cells.n_cells, dtype=np.int64), rest, share, 1)[0]
+    off = np.average(np.abs(rest - middle), weights=share + 1e-300)
+    if off > c.reliable * placing.unit + np.average(np.sqrt(cells.variance[share > 0]), weights=share[share > 0]):
+        return
+    total = np.bincount(cells.component, placing.clear, n)
+    mean = np.bincount(cells.component, placing.clear * rest, n) / np.maximum(total, 1e-300)
+    variance = 1 / np.maximum(total, 1e-12)
+    least = c.part_error * placing.unit
+    together = fits & _in_one_block(placing, variance, max(least, c.vague * placing.unit))
+    region = connected_components(n, cut.one[together], cut.other[together])
+    known = np.bincount(region, 1 / variance)
+    level = np.bincount(region, mean / variance) / known
+    one, other = unique_pairs(region[cut.one[fits]], region[cut.other[fits]], len(level))
+    region = merged(one, other, level, 1 / known, least, c.adopted)[region]
+    precision = 1 / (variance + least**2)
+    level = np.bincount(region, precision * mean) / np.bincount(region, precision)
+    several = np.bincount(region)[region] > 1
+    placing.shift = np.where(several, shift + level[region], placing.shift)
+    placing.joined = fits & (region[cut.one] == region[cut.other])
     placing.group = connected_components(n, cut.one[placing.joined], cut.other[placing.joined])
+
+
+def _in_one_block(placing: Placing, variance: np.ndarray, vague: float) -> np.ndarray:
+    """(n_cut,) whether both components of an edge are too vague to be compared and lie in the same block of the image.
+
+    If vague components were put together by the similarity of what the prior says of them, noise would decide:
+    those with errors of one sign would come together, and even the mean over many of them would be wrong.
+    """
+    cells, cut, n = placing.cells, placing.cut, placing.graph.n_components
+    side = np.clip(cells.noise / vague * 1.25, _BLOCK[0], _BLOCK[1])
+    count = np.bincount(cells.component, minlength=n)
+    row, column = (np.bincount(cells.component, at, n) / count // side for at in (cells.row, cells.column))
+    both = (variance > vague**2)[cut.one] & (variance > vague**2)[cut.other]
+    return both & (row[cut.one] == row[cut.other]) & (column[cut.one] == column[cut.other])

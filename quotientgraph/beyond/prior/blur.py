@@ -17,7 +17,8 @@ from ...geometry.normals import NormalMap
 from .cells import Cells
 
 _WIDTHS = (2.0, 4.0, 8.0, 16.0, 32.0)  # pixels, standard deviations of the windows that are tried
-_GAIN = 0.98  # of the misfit without blur, below which a window is believed
+_ASSUMED = 4.0  # the same for a prior that does not show how much it is blurred
+_NOTABLE = 0.02  # part of the misfit that is a notable change of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,15 +30,16 @@ class Blur:
     map : NormalMap
     width : float
         Standard deviation in pixels; 0 for no blur.
+    measured : bool
+        Whether the prior shows it. Otherwise it is what may be, and nothing can be taken out.
     """
 
     map: NormalMap
     width: float = 0.0
+    measured: bool = True
 
     @classmethod
-    def from_offsets(
-        cls, cells: Cells, one: np.ndarray, other: np.ndarray, place: np.ndarray, seen: NormalMap
-    ) -> Blur:
+    def from_offsets(cls, cells: Cells, one: np.ndarray, other: np.ndarray, place: np.ndarray, seen: NormalMap) -> Blur:
         """The window that explains best how the offset changes between neighbouring cells of one component.
 
         Parameters
@@ -49,18 +51,20 @@ class Blur:
             A potential that has most surfaces in about their places.
         seen : NormalMap
         """
-        none = cls(seen)
-        if cells.sparse or not len(one):
-            return none
-        least, best = _GAIN * typical(cells.offset[one] - cells.offset[other]), none
-        for width in _WIDTHS:
+        if cells.sparse:
+            return cls(seen)
+        best, plain = cls(seen, _ASSUMED, measured=False), typical(cells.offset[one] - cells.offset[other])
+        least = (1 - _NOTABLE) * plain
+        for width in _WIDTHS if len(one) else ():
             blur = cls(seen, width)
             rest = cells.offset - cells.over(blur.change(place))
             misfit = typical(rest[one] - rest[other])
             if misfit < least:
                 least, best = misfit, blur
-            elif best.width > 0:
+            elif best.measured:
                 break
+            elif misfit > (1 + _NOTABLE) * plain and width <= _ASSUMED:  # it would show, and it does not
+                best = cls(seen)
         return best
 
     def change(self, place: np.ndarray) -> np.ndarray:

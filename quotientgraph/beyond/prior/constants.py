@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Constants:
     """Chosen on three real views: a living room, a bathroom and a car.
 
-    `expelled` was chosen on the DiLiGenT objects buddha, cat and goblet.
+    `adopted`, `expelled` and `unmeasured` were chosen on the DiLiGenT objects buddha, cat and goblet.
 
     Errors are relative for central cameras, and parts of the range of the prior for orthographic ones.
     """
@@ -29,8 +29,12 @@ class Constants:
     objection: float = 0.008  # log-odds against contact of a unit of evidence that does not agree
     blurring: float = 0.5  # part of the change by blur that a blurred cell may be off
     fit: float = 0.5  # pixels of gap up to which components of a given reconstruction touch
+    reliable: float = 0.01  # mean deviation from the prior up to which a given reconstruction is used at all
+    vague: float = 0.002  # deviation above which the place of a component is too uncertain to be compared
+    adopted: float = 2.75  # deviations up to which the prior does not object to two components that touch in it
     known: float = 0.015  # deviation up to which a group has a place of its own
     unblurred: float = 0.3  # part of the change by blur that is still wrong after it was taken out
+    unmeasured: float = 0.65  # the same where the prior does not show its blur, and none was taken out
     expelled: float = 4.5  # deviations beyond which a component leaves its group
     least_points: float = 5.0  # of a sparse prior, in a component that leaves its group
     outlier: float = 3.0  # deviations beyond which a cell counts for less

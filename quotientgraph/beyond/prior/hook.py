@@ -149,18 +149,17 @@ class Prior:
         offset = said - filled
         constants = _scaled(CHOSEN, self.weight)
         cells = Cells.from_offsets(graph.pixels, graph.labels, offset, self.trust, _LEAST_NOISE * unit)
-        blur = _blur(graph, cells, found)
-        change = blur.change(found)
-        cells = replace(cells, offset=cells.offset - cells.over(change) * (cells.weight > 0))
         bend = Bend(graph.pixels.map.shape, constants.bend_size * unit, constants.bend_length, constants.bend_steps)
-        expected = bend.size
-        bend, coefficients = _first_bend(graph.pixels, graph.labels, cells, bend)
+        expected, surface, gathered = bend.size, graph.labels, cells
         if np.sum(cells.weight[cells.weight >= _JUDGED[0]]) < _COVERED * np.sum(cells.weight) and not cells.sparse:
-            # Components are too small to show a smooth error; the surfaces that normals alone find are larger.
+            # Components are too small to show blur and smooth error; the surfaces that normals alone find are larger.
             whole = np.abs(graph.tear(found)) <= TEAR
             surface = connected_components(graph.pixels.n_pixels, graph.pixels.tail[whole], graph.pixels.head[whole])
-            larger = Cells.from_offsets(graph.pixels, surface, said - found - change, self.trust, _LEAST_NOISE * unit)
-            bend, coefficients = _first_bend(graph.pixels, surface, larger, replace(bend, size=expected))
+            gathered = Cells.from_offsets(graph.pixels, surface, said - found, self.trust, _LEAST_NOISE * unit)
+        one, other, rows = _differences(graph.pixels, surface, gathered, bend)
+        blur = Blur.from_offsets(gathered, one, other, found, graph.pixels.map)
+        change = blur.change(found) if blur.measured else np.zeros(len(found))
+        bend, coefficients = _first_bend(gathered, gathered.offset - gathered.over(change), one, other, rows, bend)
         # A prior without smooth error has little of other errors that neighbouring pixels share.
         constants = _scaled(constants, (expected / max(bend.size, _LEAST_PART * expected)) ** 2)
         straight = offset - change - bend.image(coefficients).ravel()[graph.pixels.map.position]
@@ -228,13 +227,6 @@ def _scaled(constants: Constants, weight: float) -> Constants:
     return replace(constants, **{name: getattr(constants, name) / sqrt(weight) for name in names})
 
 
-def _blur(graph: Quotient, cells: Cells, found: np.ndarray) -> Blur:
-    pixels, labels = graph.pixels, graph.labels
-    one, other = cells.neighbours(pixels, labels[pixels.tail] == labels[pixels.head])
-    use = (cells.weight[one] >= _JUDGED[0]) & (cells.weight[other] >= _JUDGED[0])
-    return Blur.from_offsets(cells, one[use], other[use], found, pixels.map)
-
-
 def _differences(
     pixels: PixelGraph, labels: np.ndarray, cells: Cells, bend: Bend
 ) -> tuple[np.ndarray, np.ndarray, scipy.sparse.csr_matrix]:
@@ -247,13 +239,13 @@ def _differences(
     return one, other, (basis[one] - basis[other]).tocsr()
 
 
-def _first_bend(pixels: PixelGraph, labels: np.ndarray, cells: Cells, bend: Bend) -> tuple[Bend, np.ndarray]:
-    """The smooth error from differences between neighbouring cells: its size, and its coefficients."""
-    one, other, rows = _differences(pixels, labels, cells, bend)
+def _first_bend(
+    cells: Cells, offset: np.ndarray, one: np.ndarray, other: np.ndarray, rows: scipy.sparse.csr_matrix, bend: Bend
+) -> tuple[Bend, np.ndarray]:
+    """The smooth error from differences of the offset (n_cells,) between neighbouring cells: its size, its coefficients."""
     if not len(one):
         return bend, np.zeros(len(bend.precision))
-    difference, variance = cells.offset[one] - cells.offset[other], cells.variance[one] + cells.variance[other]
-    bend, fit = sized_bend(bend, rows, difference, variance)
+    bend, fit = sized_bend(bend, rows, offset[one] - offset[other], cells.variance[one] + cells.variance[other])
     return bend, fit.coefficients
 
 

@@ -113,11 +113,12 @@ class Placing:
         c, cells, n = self.constants, self.cells, self.graph.n_components
         place = self.potential + self.shift[self.graph.labels]
         change = cells.over(self.blur.change(place)) * (cells.weight > 0)
-        self.cells = cells = replace(cells, offset=self.told - change)
+        if self.blur.measured:
+            self.cells = cells = replace(cells, offset=self.told - change)
         # Components that were placed one by one have noise, which blur changes as well.
         part = np.bincount(cells.component, self.base, n)
         noise = (np.bincount(self.group, part) + 1e-12)[self.group[cells.component]] ** -1.0
-        blurred = c.unblurred * np.sqrt(np.maximum(change**2 - 4 * noise, 0.0))
+        blurred = (c.unblurred if self.blur.measured else c.unmeasured) * np.sqrt(np.maximum(change**2 - 4 * noise, 0.0))
         self.blurred = blurred
         weight = self.base / (1 + self.base * blurred**2) ** 2
         residual = self.cells.offset - self.shift[self.cells.component] - self.basis @ self.coefficients
