@@ -17,8 +17,8 @@ from .placement import Placing
 from .regions import merged, unique_pairs
 from .ties import Ties
 
-# Log-odds of what one point of a sparse prior, or one full cell of a dense one, says, against those of a border.
-_POINT = 2.0
+# Log-odds of what the prior says against those of a border: by one point of a sparse prior, by a full cell of a dense one.
+_POINT, _FULL = 2.0, 4.0
 _CELL = 64.0  # pixels of a full cell, whose errors are not independent of each other
 _BLOCK = 4.0, 32.0  # pixels a side of a block of vague components, at least and at most
 TOGETHER = 1e-3  # of the unit: components that move by the same stay together
@@ -58,7 +58,7 @@ def _follow(placing: Placing, shift: np.ndarray, rest: np.ndarray) -> None:
     if not cells.sparse:
         variance = variance + placing.blurred[known] ** 2
         clear = placing.clear[known] / np.maximum(placing.base[known], 1e-300)
-        force = np.minimum(force / _CELL, _POINT) * np.sqrt(clear)
+        force = _FULL * np.minimum(cells.weight[known] / _CELL, 1.0) * np.sqrt(clear)
     move = placing.ties.moves(cells.component[known], rest[known], force, np.sqrt(variance), unit)
     placing.shift = shift + move
     placing.joined = np.abs(move[cut.one] - move[cut.other]) < TOGETHER * unit

@@ -88,6 +88,7 @@ class Placing:
         self.coefficients = coefficients
         self.shift = self._means()
         self.doubt = np.zeros(graph.n_components)
+        self.start = self.shift  # where normals alone put each component, as soon as that is known
         self.ties: Ties  # found when what normals alone say is adopted
 
     def _means(self) -> np.ndarray:
@@ -118,7 +119,9 @@ class Placing:
         # Components that were placed one by one have noise, which blur changes as well.
         part = np.bincount(cells.component, self.base, n)
         noise = (np.bincount(self.group, part) + 1e-12)[self.group[cells.component]] ** -1.0
-        blurred = (c.unblurred if self.blur.measured else c.unmeasured) * np.sqrt(np.maximum(change**2 - 4 * noise, 0.0))
+        blurred = (c.unblurred if self.blur.measured else c.unmeasured) * np.sqrt(
+            np.maximum(change**2 - 4 * noise, 0.0)
+        )
         self.blurred = blurred
         weight = self.base / (1 + self.base * blurred**2) ** 2
         residual = self.cells.offset - self.shift[self.cells.component] - self.basis @ self.coefficients
