@@ -144,11 +144,6 @@ class Cells:
         return reach * beyond * np.hypot(across, along)
 
 
-def is_sparse(n_pixels: int, n_known: int) -> bool:
-    """Whether a prior that is known at so many of the pixels is sparse: a component that is small has none of them."""
-    return _wanted_side(n_pixels, n_known) > 2 * _SIDE
-
-
 def _wanted_side(n_pixels: int, n_known: int) -> float:
     """Pixels a side of a square that has enough pixels with a prior."""
     return float(np.sqrt(_FILLED * n_pixels / max(n_known, 1)))

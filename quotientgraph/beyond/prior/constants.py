@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Constants:
     """Chosen on three real views: a living room, a bathroom and a car.
 
-    `adopted` and `expelled` were chosen on the DiLiGenT objects buddha, cat and goblet.
+    `adopted`, `expelled` and `unmeasured` were chosen on the DiLiGenT objects buddha, cat and goblet.
 
     Errors are relative for central cameras, and parts of the range of the prior for orthographic ones.
     """
@@ -33,7 +33,8 @@ class Constants:
     vague: float = 0.002  # deviation above which the place of a component is too uncertain to be compared
     adopted: float = 2.75  # deviations up to which the prior does not object to two components that touch in it
     known: float = 0.015  # deviation up to which a group has a place of its own
-    blur: float = 4.0  # pixels by which the prior is taken to be blurred
+    unblurred: float = 0.3  # part of the change by blur that is still wrong after it was taken out
+    unmeasured: float = 0.65  # the same where the prior does not show its blur, and none was taken out
     expelled: float = 4.5  # deviations beyond which a component leaves its group
     least_points: float = 5.0  # of a sparse prior, in a component that leaves its group
     outlier: float = 3.0  # deviations beyond which a cell counts for less

@@ -23,10 +23,10 @@ from ...method.optimize import Placement
 from ...method.weights import TEAR
 from ..anchors import Anchors
 from ..contradictions import about_prior
-from ..face_fragments import divided_components
 from ..joining import Judgement
 from .bend import Bend, sized_bend
-from .cells import Cells, is_sparse
+from .blur import Blur, typical
+from .cells import Cells
 from .certainty import certainty
 from .constants import CHOSEN, Constants
 from .faces import faces
@@ -61,8 +61,6 @@ class Prior:
     weight : float
         Trust in the prior as a whole: its errors are taken to be smaller by the square root of it.
     anchors : Anchors or None
-    fine : (n_pixels,) int32 or None
-        Components before crumbs were absorbed.
     """
 
     values: np.ndarray
@@ -70,7 +68,6 @@ class Prior:
     kind: str = "auto"
     weight: float = 1.0
     anchors: Anchors | None = None
-    fine: np.ndarray | None = None
 
     @classmethod
     def from_depth(
@@ -105,7 +102,7 @@ class Prior:
                 )
         if not (np.isfinite(values) & (trust > 0)).any():
             raise ValueError("prior: it has no usable depth at any valid pixel; depths are positive, NaN if unknown")
-        return cls(np.where(trust > 0, values, np.nan), trust, kind, weight, anchors, graph.labels)
+        return cls(np.where(trust > 0, values, np.nan), trust, kind, weight, anchors)
 
     def __call__(
         self, graph: Quotient, filled: np.ndarray, found: np.ndarray, judged: Judgement | None = None
@@ -123,7 +120,6 @@ class Prior:
         judged : Judgement, optional
             What the borders say, if they were asked.
         """
-        graph = self._divided(graph)
         reading = self.reading(graph, filled, graph.labels)
         placing = self.placed(graph, filled, found, reading, judged)
         # Surfaces of several components have more relief than each component, so the prior is read once more with them.
@@ -144,16 +140,6 @@ class Prior:
         doubt = about_prior(graph, filled, self.values, self.kind)
         return Placement(potential, [placing.graph, joined], certainty(placing), doubt)
 
-    def _divided(self, graph: Quotient) -> Quotient:
-        """The graph with the crumbs that were absorbed as components again, if the prior is dense enough to place them.
-
-        A crumb at an outline may have been given to the wrong side. Only what is known of its own pixels can tell.
-        """
-        known = int(np.count_nonzero(np.isfinite(self.values)))
-        if self.fine is None or is_sparse(graph.pixels.n_pixels, known):
-            return graph
-        return graph.divided(divided_components(graph, self.fine))
-
     def placed(
         self, graph: Quotient, filled: np.ndarray, found: np.ndarray, reading: Reading, judged: Judgement | None
     ) -> Placing:
@@ -164,17 +150,19 @@ class Prior:
         constants = _scaled(CHOSEN, self.weight)
         cells = Cells.from_offsets(graph.pixels, graph.labels, offset, self.trust, _LEAST_NOISE * unit)
         bend = Bend(graph.pixels.map.shape, constants.bend_size * unit, constants.bend_length, constants.bend_steps)
-        expected = bend.size
-        bend, coefficients = _first_bend(graph.pixels, graph.labels, cells, bend)
+        expected, surface, gathered = bend.size, graph.labels, cells
         if np.sum(cells.weight[cells.weight >= _JUDGED[0]]) < _COVERED * np.sum(cells.weight) and not cells.sparse:
-            # Components are too small to show a smooth error; the surfaces that normals alone find are larger.
+            # Components are too small to show blur and smooth error; the surfaces that normals alone find are larger.
             whole = np.abs(graph.tear(found)) <= TEAR
             surface = connected_components(graph.pixels.n_pixels, graph.pixels.tail[whole], graph.pixels.head[whole])
-            larger = Cells.from_offsets(graph.pixels, surface, said - found, self.trust, _LEAST_NOISE * unit)
-            bend, coefficients = _first_bend(graph.pixels, surface, larger, replace(bend, size=expected))
+            gathered = Cells.from_offsets(graph.pixels, surface, said - found, self.trust, _LEAST_NOISE * unit)
+        one, other, rows = _differences(graph.pixels, surface, gathered, bend)
+        blur = Blur.from_offsets(gathered, one, other, found, graph.pixels.map)
+        change = blur.change(found) if blur.measured else np.zeros(len(found))
+        bend, coefficients = _first_bend(gathered, gathered.offset - gathered.over(change), one, other, rows, bend)
         # A prior without smooth error has little of other errors that neighbouring pixels share.
         constants = _scaled(constants, (expected / max(bend.size, _LEAST_PART * expected)) ** 2)
-        straight = offset - bend.image(coefficients).ravel()[graph.pixels.map.position]
+        straight = offset - change - bend.image(coefficients).ravel()[graph.pixels.map.position]
         ramp = cells.ramp(graph.pixels, straight, _RAMP_REACH)
         labels = faces(
             graph, cells, straight, cells.variance + ramp**2, _FACE_ERROR * unit, _FACE_SURE,
@@ -183,7 +171,7 @@ class Prior:
         parts = graph.divided(labels)
         first = parts.first_pixels
         cells = Cells.from_offsets(graph.pixels, labels, offset, self.trust, _LEAST_NOISE * unit)
-        placing = Placing(parts, filled, cells, bend, coefficients, unit, constants)
+        placing = Placing(parts, filled, cells, blur, bend, coefficients, unit, constants)
         run(placing, (found - filled)[first], graph.labels[first], judged)
         return placing
 
@@ -212,7 +200,7 @@ class Prior:
             cells = Cells.from_offsets(pixels, labels, said - potential, self.trust, _LEAST_NOISE * unit)
             bend = Bend(pixels.map.shape, CHOSEN.bend_size * unit, CHOSEN.bend_length, CHOSEN.bend_steps)
             one, other, rows = _differences(pixels, labels, cells, bend)
-            misfit = _typical(cells.offset[one] - cells.offset[other])
+            misfit = typical(cells.offset[one] - cells.offset[other])
             if camera.central and not cells.sparse:  # taking an offset out changes the noise as well
                 misfit /= cells.noise
             if (
@@ -251,19 +239,13 @@ def _differences(
     return one, other, (basis[one] - basis[other]).tocsr()
 
 
-def _typical(difference: np.ndarray) -> float:
-    """Mean size of differences, of which jumps count as three times the median."""
-    size = np.abs(difference)
-    return float(np.minimum(size, 3 * np.median(size)).mean()) if len(size) else 0.0
-
-
-def _first_bend(pixels: PixelGraph, labels: np.ndarray, cells: Cells, bend: Bend) -> tuple[Bend, np.ndarray]:
-    """The smooth error from differences between neighbouring cells: its size, and its coefficients."""
-    one, other, rows = _differences(pixels, labels, cells, bend)
+def _first_bend(
+    cells: Cells, offset: np.ndarray, one: np.ndarray, other: np.ndarray, rows: scipy.sparse.csr_matrix, bend: Bend
+) -> tuple[Bend, np.ndarray]:
+    """The smooth error from differences of the offset (n_cells,) between neighbouring cells: its size, its coefficients."""
     if not len(one):
         return bend, np.zeros(len(bend.precision))
-    difference, variance = cells.offset[one] - cells.offset[other], cells.variance[one] + cells.variance[other]
-    bend, fit = sized_bend(bend, rows, difference, variance)
+    bend, fit = sized_bend(bend, rows, offset[one] - offset[other], cells.variance[one] + cells.variance[other])
     return bend, fit.coefficients
 
 

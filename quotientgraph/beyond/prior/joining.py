@@ -21,15 +21,17 @@ from .placement import Placing
 
 def run(placing: Placing, shift: np.ndarray, whole: np.ndarray, judged: Judgement | None = None) -> None:
     """Place everything; see `quotientgraph.beyond.prior.adoption.adopt` for the parameters."""
+    placing.start = shift
     for _ in range(3):
         placing.settle()
     adopt(placing, shift, whole, judged)
     for least in (None, *placing.constants.rounds):
-        if least is not None:
-            join(placing, least)
+        if least is not None and not join(placing, least):
+            continue
         placing.settle()
-        expel(placing)
-        placing.settle()
+        if expel(placing):
+            placing.settle()
+    placing.settle()
     follow(placing, shift)
 
 

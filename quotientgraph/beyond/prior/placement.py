@@ -7,7 +7,7 @@ tears, where the prior is blurred. `quotientgraph.beyond.prior.joining` decides 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,8 +15,9 @@ import scipy
 
 from ...graph.quotient import Quotient
 from .bend import Bend, gram
+from .blur import Blur
 from .borders import CutIntervals
-from .cells import Cells, medians
+from .cells import Cells
 from .constants import Constants
 from .ties import Ties
 
@@ -54,6 +55,8 @@ class Placing:
         Each component integrated on its own.
     cells : Cells
         What the prior says.
+    blur : Blur
+        The window that it is averaged over.
     bend : Bend
         What its smooth error is made of.
     coefficients : (n_coefficients,) float64
@@ -68,12 +71,14 @@ class Placing:
         graph: Quotient,
         potential: np.ndarray,
         cells: Cells,
+        blur: Blur,
         bend: Bend,
         coefficients: np.ndarray,
         unit: float,
         constants: Constants,
     ) -> None:
         self.graph, self.potential, self.cells, self.unit, self.constants = graph, potential, cells, unit, constants
+        self.blur, self.told = blur, cells.offset
         self.cut = CutIntervals.from_graph(graph, potential)
         self.basis, self.precision = bend.at(cells.row, cells.column), bend.precision
         self.base = 1 / (cells.variance + (constants.cell_error * unit) ** 2)
@@ -83,6 +88,7 @@ class Placing:
         self.coefficients = coefficients
         self.shift = self._means()
         self.doubt = np.zeros(graph.n_components)
+        self.start = self.shift  # where normals alone put each component, as soon as that is known
         self.ties: Ties  # found when what normals alone say is adopted
 
     def _means(self) -> np.ndarray:
@@ -107,49 +113,20 @@ class Placing:
         """Lower the weight of cells that the prior blurs, and of those that disagree with their group."""
         c, cells, n = self.constants, self.cells, self.graph.n_components
         place = self.potential + self.shift[self.graph.labels]
-        change = cells.over(self._blurred(place) - place)
+        change = cells.over(self.blur.change(place)) * (cells.weight > 0)
+        if self.blur.measured:
+            self.cells = cells = replace(cells, offset=self.told - change)
         # Components that were placed one by one have noise, which blur changes as well.
         part = np.bincount(cells.component, self.base, n)
         noise = (np.bincount(self.group, part) + 1e-12)[self.group[cells.component]] ** -1.0
-        blurred = self._blur(change, part) * np.sqrt(np.maximum(change**2 - 4 * noise, 0.0))
+        blurred = (c.unblurred if self.blur.measured else c.unmeasured) * np.sqrt(
+            np.maximum(change**2 - 4 * noise, 0.0)
+        )
         self.blurred = blurred
         weight = self.base / (1 + self.base * blurred**2) ** 2
         residual = self.cells.offset - self.shift[self.cells.component] - self.basis @ self.coefficients
         self.clear = weight
         self.weight = weight / (1 + weight * (residual / c.outlier) ** 2)
-
-    def _blur(self, change: np.ndarray, part: np.ndarray) -> float:
-        """How much of the change by blur the prior shows, 0 … 1, from components of several cells."""
-        cells = self.cells
-        rest = cells.offset - self.basis @ self.coefficients
-        wide = (self.base < 0.3 * part[cells.component]) & (self.base > 0)
-        if not wide.any():
-            return 0.0
-        n = self.graph.n_components
-        flat = wide & (np.abs(change) < 2e-3 * self.unit)
-        level = medians(cells.component[flat], rest[flat], self.base[flat], n)[cells.component]
-        known = wide & np.isfinite(level) & (np.abs(change) > self.constants.side_error * self.unit)
-        if np.count_nonzero(known) < 8:
-            return 0.0
-        ratio, size = (rest - level)[known] / change[known], np.abs(change[known]) * self.base[known]
-        slope = medians(np.zeros(len(ratio), dtype=np.int64), ratio, size, 1)[0]
-        return float(np.clip(slope, 0.0, 1.0))
-
-    def _blurred(self, potential: np.ndarray) -> np.ndarray:
-        """(n_pixels,) the potential averaged over a Gaussian window, over valid pixels only."""
-        seen = self.graph.pixels.map
-        image = np.zeros(seen.shape)
-        image.ravel()[seen.position] = potential
-        smooth = scipy.ndimage.gaussian_filter(image, self.constants.blur).ravel()[seen.position]
-        return smooth / self._window
-
-    @cached_property
-    def _window(self) -> np.ndarray:
-        """(n_pixels,) share of the Gaussian window around each pixel that is valid."""
-        seen = self.graph.pixels.map
-        valid = np.zeros(seen.shape)
-        valid.ravel()[seen.position] = 1.0
-        return np.maximum(scipy.ndimage.gaussian_filter(valid, self.constants.blur).ravel()[seen.position], 1e-9)
 
     def level(self) -> Level:
         """Place all groups and estimate the smooth error, in one linear solve."""
