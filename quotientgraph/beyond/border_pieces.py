@@ -254,9 +254,9 @@ def _divide(row, column, down, along, chains, tolerance, begins):
             for k in range(a + 1, b):
                 away = _distance(row, column, a, b, row[k], column[k])
                 if away > worst:
-                    worst, one = away, k
+                    worst, one = away, k  # type: ignore[assignment]
                 if away == worst and one >= 0:
-                    other = k
+                    other = k  # type: ignore[assignment]
             if one < 0:
                 continue
             _begin_at(row, column, down, along, a, b, one, np.int64(-1 if other > one else 0), begins)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from laplacians.core.arrays import blocks
 from laplacians.core.jit import WHOLE, kernel, portion
 
 from ..graph.pixels import PixelGraph
@@ -84,13 +85,12 @@ def steady_edges(graph: PixelGraph, angle: float | None) -> np.ndarray:
 
 def _tiles(position: np.ndarray, width: int, across: int) -> np.ndarray:
     """(n_pixels,) int32 tile of each pixel, numbered row by row."""
-    tile = position // np.int32(width)
-    column = position - tile * np.int32(width)
-    column //= np.int32(_TILE)
-    tile //= np.int32(_TILE)
-    tile *= np.int32(across)
-    tile += column
-    return tile
+    out = np.empty_like(position)
+    for part in blocks(len(position)):  # what is made on the way stays in the caches
+        row = position[part] // np.int32(width)
+        column = position[part] - row * np.int32(width)
+        np.add(row // np.int32(_TILE) * np.int32(across), column // np.int32(_TILE), out=out[part])
+    return out
 
 
 @kernel(no_cpython_wrapper=True)

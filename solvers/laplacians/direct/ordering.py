@@ -65,7 +65,7 @@ def _minimum_degree(start, lists, order, zeros, none, longs):
     for k in range(n):
         while first[least] < 0:
             least += 1
-        p = np.uint32(first[least])
+        p = first[least]
         first[least] = after[p]
         if after[p] >= 0:
             before[after[p]] = -1
@@ -84,16 +84,16 @@ def _minimum_degree(start, lists, order, zeros, none, longs):
         begin = top
         mark[p] = p
         for q in range(start[p], start[p] + n_elements[p]):
-            e = np.uint32(lists[q])
-            for m in range(np.uint64(member_start[e]), np.uint64(member_start[e] + n_members[e])):
-                i = np.uint32(members[m])
+            e = lists[q]
+            for m in range(member_start[e], member_start[e] + n_members[e]):
+                i = members[m]
                 if mark[i] != p:
                     mark[i] = p
                     members[top] = i
                     top += 1
             absorbed[e] = 1
         for q in range(start[p] + n_elements[p], start[p] + n_elements[p] + n_joined[p]):
-            i = np.uint32(lists[q])
+            i = lists[q]
             if not gone[i] and mark[i] != p:
                 mark[i] = p
                 members[top] = i
@@ -103,16 +103,16 @@ def _minimum_degree(start, lists, order, zeros, none, longs):
 
         # How much of each older element lies outside the new one.
         for m in range(begin, top):
-            i = np.uint32(members[m])
-            for q in range(np.uint64(start[i]), np.uint64(start[i] + n_elements[i])):
-                e = np.uint32(lists[q])
+            i = members[m]
+            for q in range(start[i], start[i] + n_elements[i]):
+                e = lists[q]
                 if not absorbed[e]:
                     if outside[e] < tag:
                         outside[e] = tag + n_members[e]
                     outside[e] -= 1
 
         for m in range(begin, top):
-            i = np.uint32(members[m])
+            i = members[m]
             d = degree[i]
             if before[i] >= 0:
                 after[before[i]] = after[i]
@@ -122,8 +122,8 @@ def _minimum_degree(start, lists, order, zeros, none, longs):
                 before[after[i]] = before[i]
             write = start[i]
             beyond = 0
-            for q in range(np.uint64(start[i]), np.uint64(start[i] + n_elements[i])):
-                e = np.uint32(lists[q])
+            for q in range(start[i], start[i] + n_elements[i]):
+                e = lists[q]
                 if not absorbed[e]:
                     if outside[e] == tag:
                         absorbed[e] = 1  # the new element covers it
@@ -137,7 +137,7 @@ def _minimum_degree(start, lists, order, zeros, none, longs):
             displaced = -1
             # p itself is put after the elements, and the neighbour that stood there goes to the end of the list.
             for q in range(from_joined, last):
-                j = np.uint32(lists[q])
+                j = lists[q]
                 if not gone[j] and mark[j] != p:
                     if write == start[i] + kept_elements:
                         displaced = j

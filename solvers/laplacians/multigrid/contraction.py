@@ -87,7 +87,7 @@ def _aggregate(start, neighbour, weight, group, block_start, room, inside, block
                     if group[j] < 0:
                         inside[j] = weight[k]
                         if weight[k] > best:
-                            best, partner = weight[k], j
+                            best, partner = weight[k], j  # type: ignore[assignment]
                     elif room[lo + group[j]] > 0 and weight[k] > strongest:
                         strongest, host = weight[k], group[j]
             if partner < 0 and host >= 0:
@@ -111,7 +111,7 @@ def _aggregate(start, neighbour, weight, group, block_start, room, inside, block
                 for k in range(np.uint64(start[i]), np.uint64(start[i + 1])):
                     j = np.uint32(neighbour[k])
                     if lo <= j < hi and group[j] < 0 and inside[j] > best:
-                        best, partner = inside[j], j
+                        best, partner = inside[j], j  # type: ignore[assignment]
             for k in range(np.uint64(start[i]), np.uint64(start[i + 1])):
                 j = np.uint32(neighbour[k])
                 if lo <= j < hi:

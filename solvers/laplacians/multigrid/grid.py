@@ -54,6 +54,8 @@ class GridGraph:
         loose or within a row once more; 0 for a node without edges.
     loose : LooseEdges
         The other edges. Each has an end without a cell.
+    loose_ends : (n_ends,) int64
+        The nodes that have loose edges, each once.
 
     Examples
     --------
@@ -66,6 +68,7 @@ class GridGraph:
     weight: np.ndarray
     inverse: np.ndarray
     loose: LooseEdges
+    loose_ends: np.ndarray
 
     @classmethod
     def from_edges(
@@ -96,15 +99,15 @@ class GridGraph:
         """The graph of weights that are on the grid already, of nodes without a cell, and of loose edges."""
         nowhere = np.zeros(0, dtype=np.int32)
         loose = loose or LooseEdges(nowhere, nowhere, np.zeros(0, dtype=np.float32))
-        n_cells = weight[0].size
+        n_cells, ends = weight[0].size, np.zeros(0, dtype=np.int64)
         inverse = np.zeros(n_cells + n_others, dtype=np.float32)
         _invert(weight, inverse[:n_cells].reshape(weight.shape[1:]))
         if len(loose.tail):
-            node, place = np.unique(np.concatenate(loose[:2]), return_inverse=True)
+            ends, place = np.unique(np.concatenate(loose[:2]), return_inverse=True)
             total = np.bincount(place, np.tile(loose.weight, 2)) * (1.0 + DAMPING)
-            on_grid = np.divide(1.0, inverse[node], out=np.zeros(len(node)), where=inverse[node] > 0)
-            inverse[node] = 1.0 / (on_grid + total)
-        return cls(weight, inverse, loose)
+            on_grid = np.divide(1.0, inverse[ends], out=np.zeros(len(ends)), where=inverse[ends] > 0)
+            inverse[ends] = 1.0 / (on_grid + total)
+        return cls(weight, inverse, loose, ends.astype(np.int64))
 
     @property
     def n(self) -> int:
@@ -142,9 +145,9 @@ class GridGraph:
 def _place(cell, tail, head, weight, width, placed, share=WHOLE):
     """Write the weight of each edge to where its tail keeps it. Assumes neighbouring cells, the tail's first."""
     for e in portion(len(tail), share):
-        at = cell[tail[e]]
-        step = cell[head[e]] - at
-        placed[0 if step == 1 else step - width + 2, at] = weight[e]
+        at = cell[np.uint32(tail[e])]
+        step = cell[np.uint32(head[e])] - at
+        placed[np.uint64(0 if step == 1 else step - width + 2), np.uint32(at)] = weight[e]
 
 
 @kernel(parallel_from=PARALLEL_FROM, error_model="numpy")
@@ -198,9 +201,10 @@ def _apply_loose(tail, head, weight, x, out):
     """Add the part of the loose edges to out = L x, and return that of x·L x."""
     s = 0.0
     for e in range(len(tail)):
-        step = np.float64(x[tail[e]]) - x[head[e]]
+        i, j = np.uint32(tail[e]), np.uint32(head[e])  # unsigned: see `laplacians.multigrid.smoothing`
+        step = np.float64(x[i]) - x[j]
         flow = weight[e] * step
-        out[tail[e]] += flow
-        out[head[e]] -= flow
+        out[i] += flow
+        out[j] -= flow
         s += flow * step
     return s

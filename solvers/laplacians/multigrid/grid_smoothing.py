@@ -42,8 +42,7 @@ def smooth_and_restrict(graph: GridGraph, r: np.ndarray, group: Squares, z: np.n
 def correct_and_smooth(graph: GridGraph, r: np.ndarray, group: Squares, correction: np.ndarray, z: np.ndarray) -> None:
     """Add to z, in place, the correction of each group, and then make one sweep from bottom to top for L z = r."""
     rows, image, m = graph.blocks, graph.on_grid(z), graph.n_cells
-    ends = np.concatenate(graph.loose[:2])
-    before = r[ends]
+    before = r[graph.loose_ends]
     if len(group.tail):
         _add_loose(*graph.loose, group.tail, group.head, z, correction, r)
     z[m:] = r[m:] * graph.inverse[m:]
@@ -51,7 +50,7 @@ def correct_and_smooth(graph: GridGraph, r: np.ndarray, group: Squares, correcti
     out_of = group.first, group.part, group.on_grid(correction), correction
     _correct_borders(*out_of, image, rows, border)
     _correct_and_smooth(graph.weight, graph.on_grid(graph.inverse), graph.on_grid(r), *out_of, image, rows, border)
-    r[ends] = before
+    r[graph.loose_ends] = before
 
 
 @kernel(no_cpython_wrapper=True)
@@ -126,18 +125,22 @@ def _restrict_borders(weight, first, part, cells, coarse, z, rows, share=WHOLE):
 def _restrict_loose(tail, head, weight, to_tail, to_head, z, coarse):
     """Add the residual that loose edges leave after a sweep from zero to the groups of their ends."""
     for e in range(len(tail)):
-        at_tail, at_head = z[tail[e]], z[head[e]]
-        coarse[to_tail[e]] += weight[e] * (at_head + DAMPING * at_tail)
-        coarse[to_head[e]] += weight[e] * (at_tail + DAMPING * at_head)
+        at_tail, at_head = (
+            z[np.uint32(tail[e])],
+            z[np.uint32(head[e])],
+        )  # unsigned: see `laplacians.multigrid.smoothing`
+        coarse[np.uint32(to_tail[e])] += weight[e] * (at_head + DAMPING * at_tail)
+        coarse[np.uint32(to_head[e])] += weight[e] * (at_tail + DAMPING * at_head)
 
 
 @kernel
 def _add_loose(tail, head, weight, to_tail, to_head, z, correction, r):
     """Add to r what the loose edges bring into a sweep from z with its correction."""
     for e in range(len(tail)):
-        at_tail, at_head = z[tail[e]] + correction[to_tail[e]], z[head[e]] + correction[to_head[e]]
-        r[tail[e]] += weight[e] * (at_head + DAMPING * at_tail)
-        r[head[e]] += weight[e] * (at_tail + DAMPING * at_head)
+        i, j = np.uint32(tail[e]), np.uint32(head[e])
+        at_tail, at_head = z[i] + correction[np.uint32(to_tail[e])], z[j] + correction[np.uint32(to_head[e])]
+        r[i] += weight[e] * (at_head + DAMPING * at_tail)
+        r[j] += weight[e] * (at_tail + DAMPING * at_head)
 
 
 @kernel(no_cpython_wrapper=True)

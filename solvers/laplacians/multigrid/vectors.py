@@ -34,13 +34,21 @@ def advance(x: np.ndarray, r: np.ndarray, p: np.ndarray, q: np.ndarray, alpha: f
 
 @kernel(parallel_from=PARALLEL_FROM)
 def _dot(x, y, part, share=WHOLE):
-    """Write the scalar product of each block into `part`. Assumes x and y of one length."""
+    """Write the scalar product of each block into `part`. Assumes x and y of one length, and an even number of blocks.
+
+    An addition takes several cycles, and the next one to the same sum waits for it, so two blocks are added up side by side.
+    """
     n, n_blocks = len(x), len(part)
-    for b in portion(n_blocks, share):
-        s = 0.0
-        for i in range(b * n // n_blocks, (b + 1) * n // n_blocks):
-            s += x[i] * y[i]
-        part[b] = s
+    least = np.uint64(n // n_blocks)  # entries of a block; some have one more
+    for two in portion(n_blocks // 2, share):
+        b = 2 * two
+        i, j, end = np.uint64(b * n // n_blocks), np.uint64((b + 1) * n // n_blocks), np.uint64((b + 2) * n // n_blocks)
+        s, t = 0.0, 0.0
+        for k in range(least):
+            s += x[i + k] * y[i + k]
+            t += x[j + k] * y[j + k]
+        part[b] = s + x[i + least] * y[i + least] if j - i > least else s
+        part[b + 1] = t + x[j + least] * y[j + least] if end - j > least else t
 
 
 @kernel(parallel_from=PARALLEL_FROM)
