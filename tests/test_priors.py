@@ -272,11 +272,10 @@ def heap():
 
 @pytest.mark.parametrize("make", MAKES)
 def test_both_are_hardly_worse_than_normals_alone(heap, make):
-    """Whatever a prior is made of, but for a poor one, what normals know of a scene of flat faces stays."""
+    """Whatever a prior is made of, what normals know of a scene of flat faces stays."""
     heap, alone = heap
     result = solved(heap, prior=coarse_depth(heap, make))
-    assert make == "poor" or relative_error(result.depth, heap.depth) < 1.8 * alone
-    assert relative_error(result.depth, heap.depth) < 0.03
+    assert relative_error(result.depth, heap.depth) < 1.4 * alone
 
 
 def test_ties_give_way_to_many_points_only():

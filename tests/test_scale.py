@@ -295,6 +295,7 @@ def test_the_driver_holds_no_list_of_the_pixels_along_seams(tmp_path):
     inside = sum(len(work.read("edges", k)) for k in range(work.tiling.n_tiles))  # with those between tiles
     assert 0.8 * inside < n_cut <= inside
     assert n_ring > 20_000
+    assert work.joined("start", "n_parts").sum() <= n_labels  # the driver solves for the offset of each
     tracemalloc.start()
     unite(work)
     align(work)

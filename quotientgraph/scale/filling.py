@@ -42,7 +42,8 @@ def start(job: Job, k: int) -> Written:
         size = float(np.linalg.norm(rhs))
         x, rhs = improved(_FIRST, pixels, own, x, rhs, energy)
         reached = _finish(pixels, own, jump, x, ~crossing & window.mine, size)
-    first = np.cumsum(part == np.arange(n), dtype=np.int32) - 1
+    # Pixels around the tile are in no tree, and must not be counted: the driver solves for one offset a part.
+    first = np.cumsum((part == np.arange(n)) & window.mine, dtype=np.int32) - 1
     part = np.where(window.mine, first[part], -1).astype(np.int32)
     gamma = window.image(half_gamma(pixels), 0.0)
     field = Field.from_gamma(job, k, window.box, gamma)

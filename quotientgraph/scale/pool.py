@@ -147,7 +147,7 @@ def prepare() -> None:
                 importlib.import_module(name)
         connected_labels(2, np.zeros(1, dtype=np.int64), np.ones(1, dtype=np.int64))
 
-    threading.Thread(target=work, name="imports", daemon=True).start()
+    threading.Thread(target=work, name="imports").start()
 
 
 @contextlib.contextmanager

@@ -1,8 +1,8 @@
 """Certainty: the probability that depth is right within 2 %, where a depth prior has placed the surfaces.
 
-The model of the prior states an error of the place of each group, but it does not know where the model itself fails. That
-shows where the prior and the placed surface disagree, at borders that looked like contacts and were torn, and where little
-of the prior, or of a border, holds a component.
+The errors of places that the model of the prior states do not tell where the model itself fails. That shows where the prior
+and the placed surface disagree, here or everywhere, at borders that looked like contacts and were torn, in components that
+the prior has moved far from where normals put them, and where little of the prior, or of a border, holds a component.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 
+from .cells import medians
 from .placement import Placing
 
 PRECISE = 0.02  # relative error up to which depth is called right
@@ -21,7 +21,6 @@ PRECISE = 0.02  # relative error up to which depth is called right
 class Right:
     """Log-odds that a pixel is right per unit of each cue, fitted by `quotientgraph.bench.prior_fit`."""
 
-    stated: float
     told: float
     apart: float
     near_apart: float
@@ -30,32 +29,36 @@ class Right:
     torn: float
     size: float
     group: float
+    level: float
+    away: float
     always: float
 
 
 DENSE = Right(
-    stated=-1.1868,
-    told=0.3726,
-    apart=-1.0564,
-    near_apart=-0.4036,
-    blurred=0.2477,
-    touching=0.4040,
-    torn=-0.2319,
-    size=-0.2504,
-    group=0.5043,
-    always=-0.8334,
+    told=0.5246,
+    apart=-1.5841,
+    near_apart=-0.0217,
+    blurred=-0.4768,
+    touching=0.1141,
+    torn=-0.5959,
+    size=-0.1221,
+    group=0.2676,
+    level=-0.4997,
+    away=-0.4510,
+    always=-0.8234,
 )
 SPARSE = Right(
-    stated=0.2329,
-    told=0.6919,
-    apart=-0.7398,
-    near_apart=-0.6992,
-    blurred=0.2659,
-    touching=0.3229,
-    torn=-0.3718,
-    size=-0.0984,
-    group=0.0493,
-    always=-1.5693,
+    told=0.1893,
+    apart=-0.4250,
+    near_apart=-0.6156,
+    blurred=0.0000,
+    touching=0.1619,
+    torn=-0.5237,
+    size=0.4172,
+    group=0.0471,
+    level=-0.2117,
+    away=-0.1624,
+    always=3.7257,
 )
 
 
@@ -70,8 +73,6 @@ def certainty_cues(placing: Placing) -> dict[str, np.ndarray]:
     """(n_cells,) cues, by the names of the fields of `Right`."""
     cells, cut, ties, unit, n = placing.cells, placing.cut, placing.ties, placing.unit, placing.graph.n_components
     component, group = cells.component, placing.group
-    stated = scipy.special.erf(PRECISE * unit / np.sqrt(2 * placing.variance))[group] * (1 - placing.doubt)
-    stated = np.clip(stated, 0.01, 0.99)
     rest = np.abs(cells.offset - placing.shift[component] - placing.basis @ placing.coefficients)
     told = np.bincount(component, placing.base, n)
     apart = np.bincount(component, placing.base * rest, n) / np.maximum(told, 1e-300)
@@ -85,8 +86,11 @@ def certainty_cues(placing: Placing) -> dict[str, np.ndarray]:
     torn = of_component(ties.one, ties.other, ties.strength * broken)
     size = placing.graph.sizes
     whole = np.bincount(group, size)[group]
+    # How far the prior is from the placed surfaces everywhere, and how far it moved each component from the others.
+    level = np.average(rest, weights=cells.weight)
+    move = placing.shift - placing.start
+    middle = medians(np.zeros(n, dtype=np.int64), move, size.astype(np.float64), 1)[0]
     return {
-        "stated": np.log(stated / (1 - stated))[component],
         "told": np.log1p(told * (PRECISE * unit) ** 2)[component],
         "apart": np.log1p(apart / (PRECISE * unit))[component],
         "near_apart": np.log1p(np.where(cells.weight > 0, rest, 0.0) / (PRECISE * unit)),
@@ -95,5 +99,7 @@ def certainty_cues(placing: Placing) -> dict[str, np.ndarray]:
         "torn": np.log1p(torn)[component],
         "size": np.log(size / size.sum())[component],
         "group": np.log(whole / size.sum())[component],
+        "level": np.full(cells.n_cells, np.log(level / (PRECISE * unit) + 1e-3)),
+        "away": np.log1p(np.abs(move - middle) / (PRECISE * unit))[component],
         "always": np.ones(cells.n_cells),
     }

@@ -120,12 +120,12 @@ class Prior:
         judged : Judgement, optional
             What the borders say, if they were asked.
         """
-        reading = self.reading(graph, filled, graph.labels)
+        reading = self.reading(graph, filled, graph.labels, found)
         placing = self.placed(graph, filled, found, reading, judged)
         # Surfaces of several components have more relief than each component, so the prior is read once more with them.
         for _ in range(_READINGS if reading.bent else 0):
             potential, group = placing.potential + placing.shift[placing.graph.labels], placing.pixel_group
-            better = self.reading(graph, potential, group, reading)
+            better = self.reading(graph, potential, group, found, reading)
             if (better.offset, better.factor) == (reading.offset, reading.factor):
                 break
             reading = better
@@ -176,7 +176,12 @@ class Prior:
         return placing
 
     def reading(
-        self, graph: Quotient, potential: np.ndarray, labels: np.ndarray, reading: Reading | None = None
+        self,
+        graph: Quotient,
+        potential: np.ndarray,
+        labels: np.ndarray,
+        found: np.ndarray,
+        reading: Reading | None = None,
     ) -> Reading:
         """How to read the values of the prior, with its offset or factor found from the relief of surfaces.
 
@@ -187,6 +192,8 @@ class Prior:
             Right within each surface, up to a constant.
         labels : (n_pixels,) integers
             Surface of each pixel.
+        found : (n_pixels,) float64
+            The reconstruction from normals alone, which shows how much the prior is blurred.
         reading : Reading, optional
             Where to start from.
         """
@@ -200,6 +207,10 @@ class Prior:
             cells = Cells.from_offsets(pixels, labels, said - potential, self.trust, _LEAST_NOISE * unit)
             bend = Bend(pixels.map.shape, CHOSEN.bend_size * unit, CHOSEN.bend_length, CHOSEN.bend_steps)
             one, other, rows = _differences(pixels, labels, cells, bend)
+            # Blur flattens the relief of a prior, as an offset would.
+            blur = Blur.from_offsets(cells, one, other, found, pixels.map)
+            if blur.measured:
+                cells = replace(cells, offset=cells.offset - cells.over(blur.change(found)))
             misfit = typical(cells.offset[one] - cells.offset[other])
             if camera.central and not cells.sparse:  # taking an offset out changes the noise as well
                 misfit /= cells.noise

@@ -62,11 +62,6 @@ def join(placing: Placing, least: float) -> int:
     move, _ = along_trees(
         len(known), one.astype(np.int32), other.astype(np.int32), np.ones(len(one), np.float32), contacts.offset[good]
     )
-    size = np.bincount(placing.group[placing.graph.labels], minlength=len(known))
-    smaller = np.where(size[one] < size[other], one, other)
-    doubt = np.zeros(len(known))
-    np.maximum.at(doubt, smaller, 1 / (1 + np.exp(odds[good])))
-    placing.doubt = 1 - (1 - placing.doubt) * (1 - doubt[placing.group])
     placing.shift = placing.shift + move[placing.group]
     chosen = np.zeros(len(contacts.one), dtype=bool)
     chosen[good] = True

@@ -34,14 +34,11 @@ class Level:
         Precision of that, apart from the smooth error.
     coefficients : (n_coefficients,) float64
         Of the smooth error.
-    variance : (n_groups,) float64
-        Of the place of each group; infinite for one of which the prior says nothing.
     """
 
     move: np.ndarray
     weight: np.ndarray
     coefficients: np.ndarray
-    variance: np.ndarray
 
 
 class Placing:
@@ -87,7 +84,6 @@ class Placing:
         self.joined = np.zeros(len(self.cut.number), dtype=bool)
         self.coefficients = coefficients
         self.shift = self._means()
-        self.doubt = np.zeros(graph.n_components)
         self.start = self.shift  # where normals alone put each component, as soon as that is known
         self.ties: Ties  # found when what normals alone say is adopted
 
@@ -156,18 +152,14 @@ class Placing:
         ):
             normal += gram(rows, factor)
             right += rows.T @ (factor * value)
-        covariance = np.linalg.inv(normal)
-        coefficients = covariance @ right
+        coefficients = np.linalg.solve(normal, right)
         move = np.where(whole > 0, group_rest - group_basis @ coefficients, 0.0)
-        shared = np.asarray(group_basis.multiply(group_basis @ covariance).sum(axis=1)).ravel()
-        with np.errstate(divide="ignore"):
-            variance = 1 / whole + shared
-        return Level(move, whole, coefficients, variance)
+        return Level(move, whole, coefficients)
 
     def settle(self) -> Level:
         """Reweigh the cells and move the groups to where the prior puts them."""
         self.reweigh()
         level = self.level()
         self.shift = self.shift + level.move[self.group]
-        self.coefficients, self.variance = level.coefficients, level.variance
+        self.coefficients = level.coefficients
         return level
