@@ -98,7 +98,7 @@ def undetermined() -> None:
     """Two surfaces with the same normals: the truth, and one with the figure nearer by a third."""
     scene = scenes.random("figures", 1)
     judged = integrate(scene.normals, scene.mask, scene.camera, "opencv").judged
-    group = contact_groups(judged, scene)[1][judged.graph.labels]
+    group = contact_groups(judged, scene.depth)[2][judged.graph.labels]
     loose = np.bincount(group).argsort()[-2]  # the largest is the room, the next one the figure
     position = judged.graph.pixels.map.position[group == loose]
     other = scene.depth.copy()

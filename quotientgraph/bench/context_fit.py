@@ -25,6 +25,7 @@ from ..beyond.border_cues import weight_of_sides
 from ..beyond.hidden_faces import hidden_faces
 from ..beyond.joining import Judgement
 from ..geometry.camera import Camera
+from ..graph.quotient import Quotient
 from .degrade import degraded
 
 _SLACK, _PART = 1.5, 0.003  # a piece is right within so many tolerances, or within this part of the potential
@@ -50,8 +51,8 @@ class View:
     def of(cls, judged: Judgement, depth: np.ndarray) -> View:
         """The pieces of a judged graph whose true depth (H, W) is known."""
         graph, facts = judged.graph, judged.facts
-        truth = graph.pixels.map.camera.potential(depth.ravel()[graph.pixels.map.position])
-        shift = np.append(_medians(truth - judged.potential, graph.labels), 0.0)
+        truth = true_potential(graph, depth)
+        shift = np.append(medians(truth - judged.potential, graph.labels), 0.0)
         span = 1.0 if graph.pixels.map.camera.central else float(np.ptp(truth))
         step = shift[facts.left] - shift[facts.right] - facts.offset
         right = np.abs(step) < np.maximum(_SLACK * judged.tolerance, _PART * span)
@@ -183,7 +184,12 @@ def _slopes(values: list[np.ndarray], x: list[np.ndarray], truth: np.ndarray, we
     return [of_inner, of_outer]
 
 
-def _medians(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def true_potential(graph: Quotient, depth: np.ndarray) -> np.ndarray:
+    """(n_pixels,) the potential of a true depth (H, W)."""
+    return graph.pixels.map.camera.potential(depth.ravel()[graph.pixels.map.position])
+
+
+def medians(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """(n_labels,) the upper median of the values of each label."""
     ranked = values[np.lexsort((values, labels))]
     start = np.append(0, np.cumsum(np.bincount(labels)))

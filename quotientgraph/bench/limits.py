@@ -22,6 +22,7 @@ from ..graph.selection import connected_components
 from ..integration import integrate
 from ..metrics import relative_error
 from ..scenes import Scene
+from .context_fit import medians, true_potential
 
 _SURE = 4.0  # log-odds of a state that is known
 _LARGE = 0.005  # of the pixels: smaller groups are not counted
@@ -54,8 +55,7 @@ def limits(judged: Judgement, scene: Scene) -> Limits:
     """Compare arrangements of components, the borders of which were judged before they were joined."""
     graph, normal_map = judged.graph, judged.graph.pixels.map
     n, size, camera = graph.n_components, graph.sizes, normal_map.camera
-    told = Witnesses.from_judgement(judged)
-    right, group = contact_groups(judged, scene)
+    told, right, group = contact_groups(judged, scene.depth)
     miss = right[told.left] - right[told.right] - told.offset
     state = np.where(np.abs(miss) <= told.tolerance, 0, np.where(miss < 0, 1, 2))
     sure = -np.log1p(2 * np.exp(-_SURE))
@@ -63,7 +63,7 @@ def limits(judged: Judgement, scene: Scene) -> Limits:
     known = join(n, replace(told, touch=touch, left_front=left_front, right_front=right_front), size)
     pixels = np.bincount(group, size)
     # Groups are as contacts place their components, and stand where they truly do.
-    grouped = known + _medians(group[graph.labels], (right - known)[graph.labels], len(pixels))[group]
+    grouped = known + medians((right - known)[graph.labels], group[graph.labels])[group]
     others = np.arange(len(pixels)) != pixels.argmax()
 
     def off_by(shift: np.ndarray) -> float:
@@ -80,15 +80,29 @@ def limits(judged: Judgement, scene: Scene) -> Limits:
     )
 
 
-def contact_groups(judged: Judgement, scene: Scene) -> tuple[np.ndarray, np.ndarray]:
-    """(n_components,) true shifts, and numbers of the groups of components that true contacts in view tie together."""
+def contact_groups(judged: Judgement, depth: np.ndarray) -> tuple[Witnesses, np.ndarray, np.ndarray]:
+    """Which components true contacts in view tie together.
+
+    Parameters
+    ----------
+    judged : Judgement
+    depth : (H, W) float64
+        The truth.
+
+    Returns
+    -------
+    Witnesses
+        What the borders say.
+    (n_components,) float64
+        True shifts.
+    (n_components,) int32
+        Numbers of the groups.
+    """
     graph = judged.graph
-    position, n = graph.pixels.map.position, graph.n_components
-    truth = graph.pixels.map.camera.potential(np.asarray(scene.depth, dtype=np.float64).ravel()[position])
-    right = _medians(graph.labels, truth - judged.potential, n)
+    right = medians(true_potential(graph, depth) - judged.potential, graph.labels)
     told = Witnesses.from_judgement(judged)
     touches = np.abs(right[told.left] - right[told.right] - told.offset) <= told.tolerance
-    return right, connected_components(n, told.left[touches], told.right[touches])
+    return told, right, connected_components(graph.n_components, told.left[touches], told.right[touches])
 
 
 def of_scenes(split: str, per_kind: int) -> Iterator[tuple[str, Limits]]:
@@ -98,14 +112,6 @@ def of_scenes(split: str, per_kind: int) -> Iterator[tuple[str, Limits]]:
         result = integrate(scene.normals, scene.mask, scene.camera, "opencv", check=False)
         if result.judged is not None:
             yield f"{kind}-{seed}", limits(result.judged, scene)
-
-
-def _medians(label: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
-    """(n,) medians of the values with each label."""
-    order = np.lexsort((values, label))
-    count = np.bincount(label, minlength=n)
-    end = np.cumsum(count)
-    return values[order[end - count + (count - 1) // 2]]
 
 
 def main() -> None:
