@@ -101,9 +101,9 @@ def test_bedroom(data_dir):
 
 
 def test_bedroom_by_default(data_dir):
-    """The relative error is at most 5.9 %, and most of it is where confidence is low."""
+    """The relative error is at most 3.5 %, and most of it is where confidence is low."""
     normals, mask, k, truth = load(data_dir / "scenes" / "bedroom")
     result = QuotientGraph.from_normals(normals, mask, k).optimize()
-    assert metrics.relative_error(result.depth, truth) <= 0.059
+    assert metrics.relative_error(result.depth, truth) <= 0.035
     error = np.abs(metrics.aligned(result.depth, truth) / truth - 1)
     assert np.nanmean(error[result.confidence > 0.6]) < 0.2 * np.nanmean(error[result.confidence < 0.6])

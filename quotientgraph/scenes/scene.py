@@ -66,7 +66,8 @@ class Scene:
             # Tangents from the axis along which n is shortest: never parallel to n.
             axis = np.eye(3)[np.argmin(np.abs(n), axis=-1)]
             first = np.cross(n, axis)
-            first /= np.linalg.norm(first, axis=-1, keepdims=True)
+            # Outside the mask a normal may be 0; it stays 0.
+            first /= np.maximum(np.linalg.norm(first, axis=-1, keepdims=True), np.finfo(np.float64).tiny)
             tangent = np.cos(turn) * first + np.sin(turn) * np.cross(n, first)
             noisy[rows] = np.cos(angle) * n + np.sin(angle) * tangent
         text = f"{self.description}; noise of {degrees:g}°, seed {seed}"
