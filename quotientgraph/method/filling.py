@@ -17,6 +17,7 @@ import laplacians
 from laplacians import GridGraph, LaplacianSystem, Multigrid, NeighbourLists, solve_checked
 from laplacians.core.arrays import centred
 from laplacians.core.jit import WHOLE, kernel, portion
+from laplacians.direct.pieces import solve_pieces
 
 from ..graph.pixels import PixelGraph
 from ..graph.quotient import Quotient
@@ -79,7 +80,7 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
         x, converged, iterations = fill_torus(pixels)
         return Filling(x - x.mean(), converged, iterations)
     weight, jump = equations(graph, leave_out)
-    x = along_trees(pixels.n_pixels, pixels.tail, pixels.head, weight, jump)[0]
+    x, first = along_trees(pixels.n_pixels, pixels.tail, pixels.head, weight, jump)
     rhs = np.zeros(pixels.n_pixels)
     energy, worst = mismatch(pixels.tail, pixels.head, weight, jump, x, rhs)
     converged, iterations = True, 0
@@ -91,19 +92,18 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
         pays = pixels.n_pixels >= _GRID_FROM and len(graph.cut) < _MOST_CUT * pixels.n_edges
         placed = pixels.cells() if pays else None
         if placed is None:
-            neighbours: Any = NeighbourLists.from_edges(pixels.n_pixels, pixels.tail, pixels.head, weight)
-            del weight
-            solution = multigrid.improve(neighbours, x, rhs, energy)
+            energy -= solve_pieces(pixels.tail, pixels.head, weight, first, x, rhs)
+            converged, iterations = _fill_rest(multigrid, pixels, weight, x, rhs, energy)
         else:
             shape, cell = placed
-            neighbours = GridGraph.from_edges(shape, cell, pixels.tail, pixels.head, weight)
+            neighbours: Any = GridGraph.from_edges(shape, cell, pixels.tail, pixels.head, weight)
             del weight
             x, rhs = (_spread(values, cell, neighbours.n) for values in (x, rhs))
             del placed, cell  # memory is at its peak now, and they are soon found again
             solution = multigrid.improve(neighbours, x, rhs, energy)
             del neighbours, rhs
             x = x[pixels.cells()[1]]  # type: ignore[index]
-        converged, iterations = solution.converged, solution.iterations
+            converged, iterations = solution.converged, solution.iterations
     else:
         used = weight > 0
         tail, head, weight = pixels.tail[used], pixels.head[used], weight[used].astype(np.float64)
@@ -112,6 +112,24 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
         solution = solve_checked(laplacians.get(solver) if isinstance(solver, str) else solver, system, energy, 0)
         x, converged, iterations = x + solution.x, solution.converged, solution.iterations
     return Filling(centred(x, labels), converged, iterations)
+
+
+def _fill_rest(
+    multigrid: Multigrid, pixels: PixelGraph, weight: np.ndarray, x: np.ndarray, rhs: np.ndarray, energy: float
+) -> tuple[bool, int]:
+    """Improve x, in place, at the pixels that have an edge of positive weight; returns whether it converged, iterations."""
+    used = weight > 0
+    tail, head = pixels.tail[used], pixels.head[used]
+    if not len(tail):
+        return True, 0
+    left = np.zeros(pixels.n_pixels, dtype=bool)
+    left[tail], left[head] = True, True
+    number = np.cumsum(left, dtype=np.int32) - np.int32(1)
+    neighbours = NeighbourLists.from_edges(int(number[-1]) + 1, number[tail], number[head], weight[used])
+    del used, tail, head, number
+    solution = multigrid.improve(neighbours, x[left], rhs[left], energy)
+    x[left] = solution.x
+    return solution.converged, solution.iterations
 
 
 def equations(graph: Quotient, leave_out: LeaveOut | None) -> tuple[np.ndarray, np.ndarray]:
