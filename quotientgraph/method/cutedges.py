@@ -18,6 +18,8 @@ from laplacians.system import Pattern
 from ..geometry.normals import row_and_column
 from ..graph.quotient import Quotient
 
+_BLOCK = 2048  # edges that the kernel of the weights works on at a time
+
 
 @dataclass(frozen=True)
 class Borders:
@@ -134,6 +136,12 @@ class CutEdges:
         begins = xp.zeros(len(self.number), dtype=np.int32)
         begins[self.start[1:-1]] = 1
         return xp.cumsum(begins, dtype=np.int32)
+
+    @cached_property
+    def blocks(self) -> np.ndarray:
+        """The pairs at which blocks of about 2000 edges begin, and the end; a longer pair is a block of its own."""
+        n_pairs, n_cut = len(self.start) - 1, int(self.start[-1])
+        return np.unique(np.append(np.searchsorted(self.start, np.arange(0, n_cut, _BLOCK)), n_pairs))
 
     def to(self, xp: Any) -> CutEdges:
         """The same with all arrays in the namespace `xp`."""
