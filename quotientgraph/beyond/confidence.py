@@ -83,9 +83,9 @@ def confidence_by_springs(pattern: Pattern, held: np.ndarray, n_edges: np.ndarra
     system = LaplacianSystem(pattern, strength, np.zeros_like(strength))
     solve = Direct().factor(system).solve if n <= _MOST_FACTORISED else None
     piece = pattern.pieces
-    random, variance, whole = np.random.default_rng(0), np.zeros(n), np.bincount(piece, size)
+    random, variance, whole, root = np.random.default_rng(0), np.zeros(n), np.bincount(piece, size), np.sqrt(strength)
     for _ in range(_N_PROBES):
-        pull = random.choice([-1.0, 1.0], len(strength)) * np.sqrt(strength)
+        pull = random.choice([-1.0, 1.0], len(strength)) * root
         probe = replace(system, flow=pull)
         x = laplacians.get("auto").solve(probe).x if solve is None else solve(probe.rhs)
         x = x - (np.bincount(piece, size * x) / whole)[piece]
