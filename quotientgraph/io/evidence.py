@@ -84,15 +84,12 @@ class NormalSample:
         valid = np.isfinite(size) & (size > 1e-6) & np.isfinite(x + y)
         if mask is not None:
             valid &= np.asarray(mask)[thin].astype(bool)
-        used = tuple(_span(valid.any(axis=axis)) for axis in (1, 0))
+        used = _span(valid.any(axis=1)), _span(valid.any(axis=0))
         n, size, valid, x, y, z = n[used], size[used], valid[used], x[used], y[used], z[used]
         n = np.where(valid[..., None], n / np.where(valid, size, 1)[..., None], 0.0)
         focal = float(np.nanmedian(camera.focal(shape))) / step
-        within = (
-            slice(whole.start + part.start * step, whole.start + part.stop * step, step)
-            for whole, part in zip(thin, used, strict=True)
-        )
-        return cls(n, valid, x, y, z, focal, camera.central, shape, (*within,))
+        taken = _within(thin[0], used[0]), _within(thin[1], used[1])
+        return cls(n, valid, x, y, z, focal, camera.central, shape, taken)
 
     def seen_by(self, camera: Camera) -> NormalSample:
         """The same pixels with the rays of another camera, which has one for each of them."""
@@ -136,7 +133,12 @@ class NormalSample:
 def _span(used: np.ndarray) -> slice:
     """The slice from the first to the last True."""
     where = np.flatnonzero(used)
-    return slice(where[0], where[-1] + 1) if len(where) else slice(0)
+    return slice(where[0], where[-1] + 1) if len(where) else slice(0, 0)
+
+
+def _within(whole: slice, part: slice) -> slice:
+    """The slice of an array that is the slice `part` of its slice `whole`."""
+    return slice(whole.start + part.start * whole.step, whole.start + part.stop * whole.step, whole.step)
 
 
 def loop_sums(sample: NormalSample, axes: np.ndarray) -> np.ndarray:

@@ -176,7 +176,9 @@ def _camera(sample: NormalSample, camera: Camera) -> str:
     if camera.central:
         others["an orthographic camera"] = Orthographic()
     for degrees in _LIMITS.fields_of_view:
-        others[f"a perspective camera (a field of view of about {degrees:g}°)"] = Pinhole.from_fov(degrees, sample.shape)
+        others[f"a perspective camera (a field of view of about {degrees:g}°)"] = Pinhole.from_fov(
+            degrees, sample.shape
+        )
     stated = "orthographic camera" if not camera.central else "perspective of the camera"
     identity = np.eye(3)
     samples = {name: sample.seen_by(other) for name, other in others.items()}

@@ -210,9 +210,9 @@ def _gather(
 ):  # fmt: skip
     """Write the fields of `CutEdges`, each edge turned so that its tail lies in the component of the smaller number.
 
-    `number` (n_cut,) lists the edges. To these belong `around` (2, n_cut), the pixels beyond tail and head, or (2, 0) if the
-    image does not wrap, and `jump` (2, n_cut) unless it is `stored` for all edges. The other inputs are per pixel or per edge
-    of G0.
+    `number` (n_cut,) lists the edges. To these belong `around` (2, n_cut), the pixels beyond tail and head, or (2, 0) if
+    the image does not wrap, and `jump` (2, n_cut) unless it is `stored` for all edges. The other inputs are per pixel or
+    per edge of G0.
     """
     height, width = index.shape
     for k in portion(len(number), share):

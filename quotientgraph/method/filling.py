@@ -91,19 +91,23 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
         multigrid = _PRECISE if precise else _MULTIGRID
         pays = pixels.n_pixels >= _GRID_FROM and len(graph.cut) < _MOST_CUT * pixels.n_edges
         placed = pixels.cells() if pays else None
+        neighbours: NeighbourLists | GridGraph
         if placed is None:
-            energy -= solve_pieces(pixels.tail, pixels.head, weight, first, x, rhs)
-            converged, iterations = _fill_rest(multigrid, pixels, weight, x, rhs, energy)
+            gain, n_left = solve_pieces(pixels.tail, pixels.head, weight, first, x, rhs)
+            left, neighbours = _lists_of_rest(pixels, weight, n_left)
+            del weight, first
+            solution = multigrid.improve(neighbours, x[left], rhs[left], energy - gain)
+            x[left] = solution.x
         else:
             shape, cell = placed
-            neighbours: Any = GridGraph.from_edges(shape, cell, pixels.tail, pixels.head, weight)
-            del weight
+            neighbours = GridGraph.from_edges(shape, cell, pixels.tail, pixels.head, weight)
+            del weight, first
             x, rhs = (_spread(values, cell, neighbours.n) for values in (x, rhs))
             del placed, cell  # memory is at its peak now, and they are soon found again
             solution = multigrid.improve(neighbours, x, rhs, energy)
             del neighbours, rhs
             x = x[pixels.cells()[1]]  # type: ignore[index]
-            converged, iterations = solution.converged, solution.iterations
+        converged, iterations = solution.converged, solution.iterations
     else:
         used = weight > 0
         tail, head, weight = pixels.tail[used], pixels.head[used], weight[used].astype(np.float64)
@@ -114,22 +118,16 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
     return Filling(centred(x, labels), converged, iterations)
 
 
-def _fill_rest(
-    multigrid: Multigrid, pixels: PixelGraph, weight: np.ndarray, x: np.ndarray, rhs: np.ndarray, energy: float
-) -> tuple[bool, int]:
-    """Improve x, in place, at the pixels that have an edge of positive weight; returns whether it converged, iterations."""
-    used = weight > 0
+def _lists_of_rest(pixels: PixelGraph, weight: np.ndarray, n_left: int) -> tuple[np.ndarray | slice, NeighbourLists]:
+    """Neighbour lists of the edges of positive weight, and of which pixels: of all or, if few are left, of those."""
+    if 2 * n_left > pixels.n_pixels:
+        return slice(None), NeighbourLists.from_edges(pixels.n_pixels, pixels.tail, pixels.head, weight)
+    used, left = weight > 0, np.zeros(pixels.n_pixels, dtype=bool)
     tail, head = pixels.tail[used], pixels.head[used]
-    if not len(tail):
-        return True, 0
-    left = np.zeros(pixels.n_pixels, dtype=bool)
     left[tail], left[head] = True, True
-    number = np.cumsum(left, dtype=np.int32) - np.int32(1)
-    neighbours = NeighbourLists.from_edges(int(number[-1]) + 1, number[tail], number[head], weight[used])
-    del used, tail, head, number
-    solution = multigrid.improve(neighbours, x[left], rhs[left], energy)
-    x[left] = solution.x
-    return solution.converged, solution.iterations
+    number = np.cumsum(left, dtype=np.int32)
+    number -= 1
+    return left, NeighbourLists.from_edges(int(number[-1]) + 1, number[tail], number[head], weight[used])
 
 
 def equations(graph: Quotient, leave_out: LeaveOut | None) -> tuple[np.ndarray, np.ndarray]:

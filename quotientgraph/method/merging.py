@@ -35,9 +35,7 @@ def merged(graph: Quotient, cut: CutEdges, shift: Any) -> Quotient:
         step = shift[pattern.tail] - shift[pattern.head]
         chosen = _chosen(pattern.n, pattern.tail, pattern.head, cut.start, cut.residual, cut.residual_back, step)
         pair = np.searchsorted(cut.start, chosen, side="right") - 1
-        return graph.contract(
-            cut.number[chosen], 0.5 * (cut.residual[chosen] + cut.residual_back[chosen]) + step[pair]
-        )
+        return graph.contract(cut.number[chosen], 0.5 * (cut.residual[chosen] + cut.residual_back[chosen]) + step[pair])
     residual = cut.residuals(shift)
     chosen = least_residual_edges(pattern.n, pattern.tail[cut.pair], pattern.head[cut.pair], residual)
     return graph.contract(to_host(cut.number[chosen]), to_host(residual[chosen]))

@@ -54,14 +54,14 @@ def _minimum_degree(start, lists, order, zeros, none, longs):
     members = np.empty(max(1, len(lists)), dtype=np.int32)
     top = 0
     tag = np.int64(1)
-    for i in range(n - 1, -1, -1):
-        d = start[i + 1] - start[i]
-        n_joined[i] = d
-        degree[i] = d
-        after[i] = first[d]
+    for u in range(n - 1, -1, -1):
+        d = start[u + 1] - start[u]
+        n_joined[u] = d
+        degree[u] = d
+        after[u] = first[d]
         if first[d] >= 0:
-            before[first[d]] = i
-        first[d] = i
+            before[first[d]] = u
+        first[d] = u
     least, k = 0, 0
     while k < n:
         while first[least] < 0:

@@ -1,9 +1,9 @@
 """Small connected pieces of a graph, each solved on its own by elimination in the order of its nodes.
 
 Where a graph falls into many pieces of some dozens of nodes, one sparse factorisation of all of them would spend its time on
-orderings and lists. The nodes of a piece of an image, taken row by row, are joined to nodes that come soon after them. So the
-rows of the factor are short and dense: from the diagonal to the last node that is joined to this node or to one before it
-(the *envelope*). Pieces for which that would be much work are left alone.
+orderings and lists. The nodes of a piece of an image, taken row by row, are joined to nodes that come soon after them. So
+the rows of the factor are short and dense: from the diagonal to the last node that is joined to this node or to one before
+it (the *envelope*). Pieces for which that would be much work are left alone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MOST_WORK, _MOST_NODES, _MOST_VALUES = 3000, 2**13, 2**18
 
 def solve_pieces(
     tail: np.ndarray, head: np.ndarray, weight: np.ndarray, first: np.ndarray, x: np.ndarray, rhs: np.ndarray
-) -> float:
+) -> tuple[float, int]:
     """Solve for the pieces that take little work, and take them out of the problem.
 
     Parameters
@@ -37,25 +37,34 @@ def solve_pieces(
 
     Returns
     -------
-    float
+    gain : float
         How much smaller Σ w (x_tail − x_head − target)² has become.
+    n_left : int
+        Number of nodes of the pieces that were left alone; nodes without edges are not among them.
 
     Examples
     --------
     >>> tail, head = np.array([0, 1], dtype=np.int32), np.array([1, 2], dtype=np.int32)
     >>> x, rhs = np.zeros(3), np.array([2.0, -1.0, -1.0])
     >>> solve_pieces(tail, head, np.ones(2, dtype=np.float32), np.zeros(3, dtype=np.int32), x, rhs)
-    5.0
+    (5.0, 0)
     >>> x.tolist()
     [3.0, 1.0, 0.0]
     """
     n = len(first)
-    after, last, edge_start = np.full(n, -1, dtype=np.int32), np.empty(n, dtype=np.int32), np.zeros(n + 1, dtype=np.int64)
+    after, last, edge_start = (
+        np.full(n, -1, dtype=np.int32),
+        np.empty(n, dtype=np.int32),
+        np.zeros(n + 1, dtype=np.int64),
+    )
     _link(tail, first, after, last, edge_start)
-    roots = np.flatnonzero((first == np.arange(n, dtype=np.int32)) & (after >= 0))
-    gain = np.zeros(len(roots))
-    _solve_pieces(roots, after, edge_start, head, weight, _MOST_WORK, _MOST_NODES, _MOST_VALUES, last, x, rhs, gain)
-    return float(gain.sum())
+    own = first == np.arange(n, dtype=np.int32)
+    roots = np.flatnonzero(own & (after >= 0))
+    gain, size = np.zeros(len(roots)), np.zeros(len(roots), dtype=np.int64)
+    limits = _MOST_WORK, _MOST_NODES, _MOST_VALUES
+    _solve_pieces(roots, after, edge_start, head, weight, *limits, last, x, rhs, gain, size)
+    n_alone = np.count_nonzero(own) - len(roots)
+    return float(gain.sum()), n - int(n_alone) - int(size.sum())
 
 
 @kernel
@@ -77,9 +86,9 @@ def _link(tail, first, after, last, edge_start):
 
 @kernel(parallel_from=2**15)
 def _solve_pieces(
-    roots, after, edge_start, head, weight, most_work, most_nodes, most_values, place, x, rhs, gain, share=WHOLE
+    roots, after, edge_start, head, weight, most_work, most_nodes, most_values, place, x, rhs, gain, size, share=WHOLE
 ):  # fmt: skip
-    """Solve the pieces that begin at `roots`, change x, rhs and weight, and write the energy that each has gained.
+    """Solve the pieces that begin at `roots`, change x, rhs and weight, and write the energy that each gains, and its nodes.
 
     Row k of the upper triangle of a piece's matrix reaches to column `reach[k]` and stands in `values` from `at[k]` on. The
     last unknown stays zero. Assumes the lists of `_link`; `place` is working memory, one entry a node.
@@ -87,20 +96,21 @@ def _solve_pieces(
     node, reach = np.empty(most_nodes, dtype=np.uint32), np.empty(most_nodes, dtype=np.int64)
     at, b, values = np.empty(most_nodes + 1, dtype=np.int64), np.empty(most_nodes), np.empty(most_values)
     for number in portion(len(roots), share):
-        m, i = 0, np.int64(roots[number])
-        while i >= 0 and m < most_nodes:
-            node[m] = i
-            place[i] = m
+        m, following = 0, roots[number]
+        while following >= 0 and m < most_nodes:
+            node[m] = following
+            place[following] = m
             m += 1
-            i = np.int64(after[i])
-        if i >= 0:
+            following = np.int64(after[following])
+        if following >= 0:
             continue
         furthest, work = 0, 0
         at[0] = 0
         for k in range(m):
             for e in range(edge_start[node[k]], edge_start[node[k] + 1]):
                 if weight[e] > 0:
-                    furthest = max(furthest, np.int64(place[np.uint32(head[e])]))
+                    j = place[np.uint32(head[e])]
+                    furthest = j if j > furthest else furthest
             reach[k] = furthest
             work += (furthest - k) * (furthest - k)
             at[k + 1] = at[k] + furthest - k + 1
@@ -112,7 +122,7 @@ def _solve_pieces(
             b[k] = rhs[node[k]]
             for e in range(edge_start[node[k]], edge_start[node[k] + 1]):
                 if weight[e] > 0:
-                    j = np.int64(place[np.uint32(head[e])])
+                    j = place[np.uint32(head[e])]
                     values[at[k] + j - k] -= weight[e]
                     values[at[k]] += weight[e]
                     values[at[j]] += weight[e]
@@ -136,3 +146,4 @@ def _solve_pieces(
             rhs[node[k]] = 0.0
         rhs[node[m - 1]] = 0.0
         gain[number] = total
+        size[number] = m
