@@ -188,7 +188,7 @@ def test_a_pattern_is_analysed_once(crowd, calls):
     assert 0 < calls["_minimum_degree"] <= levels
     assert 0 < calls["_factor_fronts"] <= 2 * (iterations + 2)  # independent fronts and the others; filling, confidence
     assert 0 < calls["_add_pairs"] <= iterations
-    assert calls["_solve"] <= iterations + 23  # twelve for the confidence, the rest is filling
+    assert calls["_solve"] <= iterations + 15  # three for the confidence, the rest is filling
 
 
 # Filling -------------------------------------------------------------------------------------------------------------
