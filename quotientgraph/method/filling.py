@@ -1,8 +1,9 @@
 """Filling: the potential of every component, each integrated on its own, all of them at once.
 
 A component is first integrated along a spanning tree, which is nearly right already. The least-squares problem is then
-solved for the correction. The solve stops when the energy that is left to gain is a hundred-thousandth of the whole: the
-normals then contradict each other hundreds of times more than the solution is off.
+solved for the correction: small components by elimination, exactly, and the large ones by multigrid. That stops when the
+energy that is left to gain is a hundred-thousandth of the whole: the normals then contradict each other hundreds of times
+more than the solution is off.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ _PRECISE = Multigrid(rtol=1e-9, energy_tol=1e-12)
 # Where more than this part of the edges is cut, hardly a square of 2×2 pixels lies in one component, and neighbour lists are
 # quicker than a grid.
 _MOST_CUT = 0.3
+# Where more than this part of the edges is cut, small components are solved one by one. Elsewhere they hold few pixels, and
+# the kernels for it need not be compiled.
+_SOME_CUT = 0.05
 # Pixels from which on a grid pays. Smaller maps are filled in a moment, and a first run on them compiles one form only.
 _GRID_FROM = 2**19
 
@@ -93,10 +97,13 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
         placed = pixels.cells() if pays else None
         neighbours: NeighbourLists | GridGraph
         if placed is None:
-            gain, n_left = solve_pieces(pixels.tail, pixels.head, weight, first, x, rhs)
+            n_left = pixels.n_pixels
+            if len(graph.cut) > _SOME_CUT * pixels.n_edges:
+                gain, n_left = solve_pieces(pixels.tail, pixels.head, weight, first, x, rhs)
+                energy -= gain
             left, neighbours = _lists_of_rest(pixels, weight, n_left)
             del weight, first
-            solution = multigrid.improve(neighbours, x[left], rhs[left], energy - gain)
+            solution = multigrid.improve(neighbours, x[left], rhs[left], energy)
             x[left] = solution.x
         else:
             shape, cell = placed
