@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 import laplacians
+from laplacians.direct.pieces import solve_pieces
 
 from .beyond.certainty import nearby
 from .beyond.creases import with_creases
@@ -26,7 +27,7 @@ _SHAPE = 140, 160  # large enough for kernels instead of array expressions, and 
 
 
 def main() -> None:
-    """Use the kernels of an integration with default settings: factorisation, scales, joining, filling, merging."""
+    """Use the kernels of an integration with default settings: factorisation, scales, joining, filling, merging, crumbs."""
     random = np.random.default_rng(0)
     node = np.arange(_SHAPE[0] * _SHAPE[1]).reshape(_SHAPE)
     tail = np.concatenate([node[:, :-1].ravel(), node[:-1].ravel()])
@@ -41,6 +42,11 @@ def main() -> None:
     integrate(rough, angle=0.01, check=False, max_iterations=3)
     integrate(folded, angle=8.0, check=False)
     integrate(rough, angle=0.01, check=False, max_iterations=3, merge_every=1)
+    # Last, since only maps with many cut edges need it: small components, here of two pixels each.
+    left = np.arange(0, 40, 2, dtype=np.int32)
+    solve_pieces(
+        left, left + np.int32(1), np.ones(20, dtype=np.float32), np.repeat(left, 2), np.zeros(40), np.zeros(40)
+    )
 
 
 def _scales(graph: QuotientGraph) -> None:

@@ -11,7 +11,7 @@ from quotientgraph import scenes
 from quotientgraph.geometry.camera import Orthographic, Pinhole
 from quotientgraph.geometry.normals import FRAMES
 from quotientgraph.io.conventions import candidates
-from quotientgraph.io.evidence import change_axes
+from quotientgraph.io.evidence import NormalSample, change_axes
 
 DATA = Path(os.environ.get("QUOTIENTGRAPH_DATA", Path(__file__).parents[2] / "shared" / "data"))
 SHARED = ["diligent/" + name for name in ("bear", "buddha", "cat", "goblet", "harvest")]
@@ -206,6 +206,18 @@ def test_masked_rectangle_is_no_silhouette():
     mask = np.zeros(n.shape[:2], dtype=bool)
     mask[12:-9, 7:-15] = True
     assert qio.detect_frame(n, mask).frame is None
+
+
+@pytest.mark.parametrize("n_samples", [300, 10**6])
+def test_a_sample_seen_by_another_camera(n_samples):
+    """The rays of another camera for the pixels of a sample are those of a sample made with that camera."""
+    ball = scenes.make("sphere", shape=(61, 83))
+    mask, other = ball.mask & (np.arange(83) > 9), Pinhole.from_fov(60, (61, 83))
+    expected = NormalSample.from_map(ball.normals, mask, other, n_samples)
+    found = NormalSample.from_map(ball.normals, mask, Orthographic(), n_samples).seen_by(other)
+    for name in ("normals", "valid", "x", "y", "z"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    assert (found.focal, found.central, found.taken) == (expected.focal, expected.central, expected.taken)
 
 
 def test_large_maps_are_thinned():

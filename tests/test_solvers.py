@@ -11,6 +11,7 @@ from laplacians import comparison, registry
 from laplacians.backends.cupy_cg import CupyCG
 from laplacians.backends.direct import Direct
 from laplacians.backends.multigrid import Multigrid
+from laplacians.core.sharing import at_most
 from quotientgraph import solvers
 
 # What the registry offers here, the GPU's body on numpy, both kinds of factor, and multigrid forced to use its levels.
@@ -143,6 +144,22 @@ def test_rounding_is_no_work(backend):
     solution = backend.solve(system)
     assert solution.converged
     assert np.abs(solution.x).max() < 1e-12
+
+
+@pytest.mark.parametrize("n", [40, 600])
+def test_a_factor_serves_several_right_hand_sides(n):
+    """Solved together they are what they are one by one, dense and sparse, for any number of threads."""
+    random = np.random.default_rng(0)
+    tail, head = random.integers(0, n, (2, 4 * n))
+    factor = Direct().factor(solvers.LaplacianSystem.from_edges(n, tail, head, random.random(4 * n), tail * 0.0))
+    rhs = random.normal(size=(n, 150))
+    rhs -= rhs.mean(axis=0)
+    for n_threads in (1, 3):
+        with at_most(n_threads):
+            together = factor.solve(rhs)
+        assert together.shape == rhs.shape
+        for k in (0, 77, 149):
+            np.testing.assert_allclose(together[:, k], factor.solve(rhs[:, k]), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["multigrid, deep", "numba", "pyamg", "scipy", "cupy on numpy"])

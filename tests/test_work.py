@@ -19,7 +19,11 @@ from quotientgraph.beyond.border_facts import PieceFacts
 from quotientgraph.beyond.border_pieces import BorderPieces
 from quotientgraph.beyond.hidden_faces import hidden_faces
 from quotientgraph.beyond.joining import Judgement
+from quotientgraph.io.evidence import NormalSample
 from quotientgraph.method import filling
+from quotientgraph.method.cutedges import CutEdges
+from quotientgraph.method.scales import Scales
+from quotientgraph.settings import PAPER
 
 
 def graph_of(name, shape, **settings):
@@ -95,6 +99,15 @@ def test_edges_that_cannot_be_absorbed_are_not_visited(monkeypatch):
     assert visited[0] <= 0.15 * len(graph.cut)
 
 
+def test_normals_are_sampled_once_for_all_cameras(monkeypatch):
+    """The frame and the camera are compared with others on one sample of the normals."""
+    sampled = []
+    sample = NormalSample.from_map
+    monkeypatch.setattr(NormalSample, "from_map", lambda *args: sampled.append(args) or sample(*args))
+    graph_of("room", (96, 120))
+    assert len(sampled) == 1
+
+
 def test_hidden_faces_take_few_passes(calls):
     """Components are divided in one pass over the edges, which are not copied; fragments are looked for twice at most."""
     scene = scenes.random("tabletop", 0)
@@ -140,6 +153,31 @@ def test_the_ordering_of_a_quotient_graph(crowd):
     assert len(a.front) < 0.64 * pattern.n  # columns are eliminated together
 
 
+def test_sums_over_pairs_are_made_once_a_solve(crowd, calls):
+    """Diagonal, right-hand side and its size take one pass; so do the product for the residual and that for the check."""
+    result = crowd.optimize(max_iterations=4, preset="paper")
+    assert 0 < calls["_add_up"] <= len(result.history) + 1  # one is for the coarsest level of filling
+    assert calls["_apply"] <= 2 * len(result.history) + 40  # the rest is filling
+
+
+def test_merging_looks_at_each_cut_edge_once(crowd, calls):
+    """The edges of least residual are found border by border, and the edges that stay cut in one pass."""
+    scales = Scales(
+        crowd,
+        CutEdges.from_graph(crowd, crowd.filled(), 1.0),
+        crowd.filled(),
+        PAPER,
+        solvers.get("auto"),
+        lambda step: None,
+        np,
+    )
+    cut = scales.cut
+    calls.clear()
+    scales.merge()
+    assert calls["_least"] == calls["_list_cut"] == 1
+    assert "pair" not in vars(cut)
+
+
 def test_a_pattern_is_analysed_once(crowd, calls):
     """Ordering and pattern are found once for each level; an iteration makes one pass over the edges and one factor."""
     result = crowd.optimize(max_iterations=11, merge_every=5)
@@ -150,7 +188,7 @@ def test_a_pattern_is_analysed_once(crowd, calls):
     assert 0 < calls["_minimum_degree"] <= levels
     assert 0 < calls["_factor_fronts"] <= 2 * (iterations + 2)  # independent fronts and the others; filling, confidence
     assert 0 < calls["_add_pairs"] <= iterations
-    assert calls["_solve"] <= iterations + 23  # twelve for the confidence, the rest is filling
+    assert calls["_solve"] <= iterations + 15  # three for the confidence, the rest is filling
 
 
 # Filling -------------------------------------------------------------------------------------------------------------
@@ -160,6 +198,21 @@ def test_a_pattern_is_analysed_once(crowd, calls):
 def test_filling_takes_as_many_iterations_at_any_size(shape):
     """Conjugate-gradient iterations; each costs a fixed multiple of the unknowns."""
     assert 0 < filling.fill(graph_of("bumps", shape)).iterations <= 6
+
+
+def test_small_components_take_no_iterations(calls, monkeypatch):
+    """Crumbs are solved one by one in one call. Multigrid is given the pixels of large components only."""
+    left = []
+    improve = solvers.Multigrid.improve
+    monkeypatch.setattr(
+        solvers.Multigrid, "improve", lambda self, graph, *rest: left.append(graph.n) or improve(self, graph, *rest)
+    )
+    crumbs, mixed = graph_of("textured_room", (96, 120), angle=2.0), graph_of("textured_room", (200, 240), angle=2.0)
+    assert filling.fill(crumbs).iterations == 0
+    assert filling.fill(mixed).iterations > 0
+    assert calls["_solve_pieces"] == 2
+    assert left[0] == 0
+    assert 0 < left[1] < 0.02 * mixed.pixels.n_pixels
 
 
 def test_multigrid_levels_are_small():

@@ -76,10 +76,12 @@ def flat_components(graph: Quotient, least: float, scatter: float) -> np.ndarray
     total = np.stack([sums(graph.labels, normals[:, axis], len(size)) for axis in range(3)])
     step = max(1, graph.pixels.n_edges // _SAMPLE)
     tail, head = graph.pixels.tail[::step], graph.pixels.head[::step]
-    inside = graph.labels[tail] == graph.labels[head]
-    tail, head = tail[inside], head[inside]
     label = graph.labels[tail]
-    between = 0.25 * np.square(normals[tail] - normals[head]).sum(axis=1)
+    inside = large[label] & (label == graph.labels[head])
+    tail, head, label = tail[inside], head[inside], label[inside]
+    difference = normals.take(tail, axis=0)  # some four times as quick as an index
+    difference -= normals.take(head, axis=0)
+    between = 0.25 * np.einsum("ij,ij->i", difference, difference)
     noise = np.bincount(label, between, len(size)) / np.maximum(np.bincount(label, minlength=len(size)), 1)
     return large & are_flat(size, total, noise, scatter)
 

@@ -17,7 +17,7 @@ from .contacts import gaps, support
 # How many contacts a component hangs on when its confidence is ½.
 _FEW = 10.0
 _SETTLED = 1000.0  # contacts that a known offset is worth
-_N_PROBES = 12
+_N_PROBES, _TOGETHER = 12, 4  # random pulls, and how many of them threads solve for at the same time
 _MOST_FACTORISED = 200_000  # components; beyond that each probe is solved by itself
 
 
@@ -81,13 +81,14 @@ def confidence_by_springs(pattern: Pattern, held: np.ndarray, n_edges: np.ndarra
         return np.ones(n)
     strength = np.maximum(held**2 / n_edges, 1e-6)
     system = LaplacianSystem(pattern, strength, np.zeros_like(strength))
-    solve = Direct().factor(system).solve if n <= _MOST_FACTORISED else None
-    piece = pattern.pieces
-    random, variance, whole = np.random.default_rng(0), np.zeros(n), np.bincount(piece, size)
-    for _ in range(_N_PROBES):
-        pull = random.choice([-1.0, 1.0], len(strength)) * np.sqrt(strength)
-        probe = replace(system, flow=pull)
-        x = laplacians.get("auto").solve(probe).x if solve is None else solve(probe.rhs)
-        x = x - (np.bincount(piece, size * x) / whole)[piece]
-        variance += x**2 / _N_PROBES
+    random, root, piece, variance = np.random.default_rng(0), np.sqrt(strength), pattern.pieces, np.zeros(n)
+    factor, whole = Direct().factor(system) if n <= _MOST_FACTORISED else None, np.bincount(piece, size)
+    for _ in range(_N_PROBES // _TOGETHER):
+        moved = np.empty((_TOGETHER, n))
+        for k in range(_TOGETHER):
+            pulled = replace(system, flow=random.choice([-1.0, 1.0], len(strength)) * root)
+            moved[k] = pulled.rhs if factor is not None else laplacians.get("auto").solve(pulled).x
+        for x in moved if factor is None else factor.solve(moved.T).T:
+            x = x - (np.bincount(piece, size * x) / whole)[piece]
+            variance += x**2 / _N_PROBES
     return 1 / (1 + _FEW * variance)

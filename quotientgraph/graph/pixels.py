@@ -79,9 +79,9 @@ class PixelGraph:
 
     def focal_at(self, edges: np.ndarray | slice = slice(None)) -> np.ndarray:
         """How many pixels one unit of the potential is at the given edges, by default all: (n,), the mean of both ends."""
-        focal = np.broadcast_to(self.map.focal, self.n_pixels)
-        if np.ndim(self.map.focal) == 0:
-            return focal[self.tail[edges]]
+        focal = np.asarray(self.map.focal)
+        if focal.ndim == 0:
+            return np.broadcast_to(focal, self.tail[edges].shape)
         return 0.5 * (focal[self.tail[edges]] + focal[self.head[edges]])
 
     @property

@@ -21,6 +21,8 @@ from .selection import connected_components, cut_edges, equal_parts
 
 # Above this many edges of G0 their jumps are computed when they are needed instead of being kept. Results are the same.
 LEAN_EDGES = 2**24
+# The cut edges are a large part of those of G0 if so many times their number is more.
+_MANY_CUT = 8
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -163,11 +165,13 @@ class Quotient:
         if at.shape != chosen.shape:
             raise ValueError(f"residual: expected one value for each of the {len(chosen)} edges, got shape {at.shape}")
         merged = connected_components(self.n_components, tail, head)
-        cut = self.cut[merged[self.tail] != merged[self.head]]
+        labels = merged[self.labels]
+        # One pass over all edges of G0 is quicker than to look up both components of a large part of them.
+        many = _MANY_CUT * len(self.cut) > self.pixels.n_edges
         return replace(
             self,
-            labels=merged[self.labels],
-            cut=cut,
+            labels=labels,
+            cut=cut_edges(self.pixels, labels) if many else self.cut[merged[self.tail] != merged[self.head]],
             level=self.level + 1,
             seconds={},
             below=self,

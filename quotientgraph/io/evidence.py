@@ -7,7 +7,7 @@ judge, all frames remain and there are no scores.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -50,6 +50,10 @@ class NormalSample:
         Pixels per unit of slope.
     central : bool
         False for an orthographic camera.
+    shape : (int, int)
+        Of the whole map.
+    taken : (slice, slice)
+        Rows and columns of the map that were taken.
     """
 
     normals: np.ndarray
@@ -59,6 +63,8 @@ class NormalSample:
     z: np.ndarray
     focal: float
     central: bool
+    shape: tuple[int, int]
+    taken: tuple[slice, slice]
 
     @classmethod
     def from_map(
@@ -78,11 +84,18 @@ class NormalSample:
         valid = np.isfinite(size) & (size > 1e-6) & np.isfinite(x + y)
         if mask is not None:
             valid &= np.asarray(mask)[thin].astype(bool)
-        used = tuple(_span(valid.any(axis=axis)) for axis in (1, 0))
+        used = _span(valid.any(axis=1)), _span(valid.any(axis=0))
         n, size, valid, x, y, z = n[used], size[used], valid[used], x[used], y[used], z[used]
         n = np.where(valid[..., None], n / np.where(valid, size, 1)[..., None], 0.0)
         focal = float(np.nanmedian(camera.focal(shape))) / step
-        return cls(n, valid, x, y, z, focal, camera.central)
+        taken = _within(thin[0], used[0]), _within(thin[1], used[1])
+        return cls(n, valid, x, y, z, focal, camera.central, shape, taken)
+
+    def seen_by(self, camera: Camera) -> NormalSample:
+        """The same pixels with the rays of another camera, which has one for each of them."""
+        x, y, z = (part[self.taken] for part in camera.coordinates(self.shape))
+        focal = float(np.nanmedian(camera.focal(self.shape))) / self.taken[0].step
+        return replace(self, x=x, y=y, z=z, focal=focal, central=camera.central)
 
     @property
     def looks_forward(self) -> bool:
@@ -93,15 +106,18 @@ class NormalSample:
         """The normals in another frame."""
         return change_axes(self.normals, axes)
 
-    def towards(self, n: np.ndarray) -> np.ndarray:
-        """n·ray of each pixel, negative where the surface faces the camera."""
-        return n[..., 0] * self.x + n[..., 1] * self.y + n[..., 2] * self.z
+    def parts(self, axes: np.ndarray) -> list[np.ndarray]:
+        """The three components of the normals in another frame, each an (h, w) array."""
+        order = np.abs(axes).argmax(axis=1)
+        return [self.normals[..., k] * axes[row, k] for row, k in enumerate(order)]
+
+    def towards(self, n: list[np.ndarray]) -> np.ndarray:
+        """n·ray of each pixel for the three components of n, negative where the surface faces the camera."""
+        return n[0] * self.x + n[1] * self.y + n[2] * self.z
 
     def away(self, axes: np.ndarray) -> float:
         """The share of the pixels that clearly face away. A few degrees beyond grazing are attributed to noise."""
-        n = change_axes(self.normals[self.valid], axes)
-        x, y, z = self.x[self.valid], self.y[self.valid], self.z[self.valid]
-        return float((n[:, 0] * x + n[:, 1] * y + n[:, 2] * z > 0.05).mean())
+        return float((self.towards(self.parts(axes)) > 0.05)[self.valid].mean())
 
     def same(self, frames: Frames) -> bool:
         """Whether this map has the same normals in all of these frames."""
@@ -117,12 +133,17 @@ class NormalSample:
 def _span(used: np.ndarray) -> slice:
     """The slice from the first to the last True."""
     where = np.flatnonzero(used)
-    return slice(where[0], where[-1] + 1) if len(where) else slice(0)
+    return slice(where[0], where[-1] + 1) if len(where) else slice(0, 0)
+
+
+def _within(whole: slice, part: slice) -> slice:
+    """The slice of an array that is the slice `part` of its slice `whole`."""
+    return slice(whole.start + part.start * whole.step, whole.start + part.stop * whole.step, whole.step)
 
 
 def loop_sums(sample: NormalSample, axes: np.ndarray) -> np.ndarray:
     """|Sum of the planar model's jumps| around square loops with sides of LOOP pixels, as a slope; NaN if invalid."""
-    n = sample.change_axes(axes)
+    n = sample.parts(axes)
     towards = sample.towards(n)
     bad = ~sample.valid | (towards > -0.2)  # the sums are inexact where the view is grazing
     if sample.central:
@@ -130,7 +151,7 @@ def loop_sums(sample: NormalSample, axes: np.ndarray) -> np.ndarray:
         down = _jump(sample, n, towards, np.s_[:-1, :], np.s_[1:, :])
     else:
         towards = np.where(bad, -1.0, towards)
-        p, q = -n[..., 0] / towards, -n[..., 1] / towards
+        p, q = -n[0] / towards, -n[1] / towards
         right, down = (p[:, :-1] + p[:, 1:]) / 2, (q[:-1] + q[1:]) / 2
     with np.errstate(invalid="ignore"):  # a plane seen edge on has an infinite jump
         curl = right[:-1] + down[:, 1:] - right[1:] - down[:, :-1]
@@ -143,11 +164,14 @@ def loop_sums(sample: NormalSample, axes: np.ndarray) -> np.ndarray:
     )  # limited, so that a jump of depth does not outweigh the rest
 
 
-def _jump(sample: NormalSample, n: np.ndarray, towards: np.ndarray, a: tuple, b: tuple) -> np.ndarray:
+def _jump(sample: NormalSample, n: list[np.ndarray], towards: np.ndarray, a: tuple, b: tuple) -> np.ndarray:
     """φ_b − φ_a of neighbours whose planes meet on the ray halfway between them, in pixels."""
-    x, y, z = ((part[a] + part[b]) / 2 for part in (sample.x, sample.y, sample.z))
-    at_a = n[a][..., 0] * x + n[a][..., 1] * y + n[a][..., 2] * z
-    at_b = n[b][..., 0] * x + n[b][..., 1] * y + n[b][..., 2] * z
+    rays = sample.x, sample.y, sample.z
+    # n·(ray_a + ray_b) for the normals of a and of b.
+    at_a, at_b = (
+        towards[here] + (n[0][here] * rays[0][there] + n[1][here] * rays[1][there] + n[2][here] * rays[2][there])
+        for here, there in ((a, b), (b, a))
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         return sample.focal * np.log(towards[a] * at_b / (at_a * towards[b]))
 

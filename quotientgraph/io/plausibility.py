@@ -101,7 +101,7 @@ def _contradictions(
     text = (
         (_frame(evidence, frame) if evidence is not None else "")
         or (_exchanged(turned, frame) if evidence is not None else "")
-        or _camera(turned, normals, mask, view, frame, n_samples)
+        or _camera(turned, view)
         or _world(turned, evidence)
     )
     return [*texts, text] if text else texts
@@ -170,22 +170,18 @@ def _exchanged(sample: NormalSample, frame: str) -> str:
     )
 
 
-def _camera(
-    sample: NormalSample, normals: np.ndarray, mask: np.ndarray | None, camera: Camera, frame: str, n_samples: int
-) -> str:
+def _camera(sample: NormalSample, camera: Camera) -> str:
     """The stated camera against an orthographic one and a few pinhole cameras; `sample` is in the OpenCV frame."""
-    shape = (normals.shape[0], normals.shape[1])
     others: dict[str, Camera] = {}
     if camera.central:
         others["an orthographic camera"] = Orthographic()
     for degrees in _LIMITS.fields_of_view:
-        others[f"a perspective camera (a field of view of about {degrees:g}°)"] = Pinhole.from_fov(degrees, shape)
+        others[f"a perspective camera (a field of view of about {degrees:g}°)"] = Pinhole.from_fov(
+            degrees, sample.shape
+        )
     stated = "orthographic camera" if not camera.central else "perspective of the camera"
-    axes, identity = frame_axes(frame), np.eye(3)
-    samples = {}
-    for name, other in others.items():
-        found = NormalSample.from_map(normals, mask, other, n_samples)
-        samples[name] = replace(found, normals=found.change_axes(axes))
+    identity = np.eye(3)
+    samples = {name: sample.seen_by(other) for name, other in others.items()}
     away = sample.away(identity)
     if away > _LIMITS.away:
         shares = {name: seen.away(identity) for name, seen in samples.items()}
@@ -196,8 +192,6 @@ def _camera(
         return ""
     sums = loop_sums(sample, identity)
     for name, seen in samples.items():
-        if seen.valid.shape != sample.valid.shape:
-            continue
         worse = (sums - loop_sums(seen, identity)).ravel()
         judged = np.isfinite(worse)
         if judged.sum() < 64:

@@ -18,6 +18,8 @@ from laplacians.system import Pattern
 from ..geometry.normals import row_and_column
 from ..graph.quotient import Quotient
 
+_BLOCK = 2048  # edges that the kernel of the weights works on at a time
+
 
 @dataclass(frozen=True)
 class Borders:
@@ -120,10 +122,13 @@ class CutEdges:
         residual_back = room("residual_back", n_cut) if one_sided else residual
         beyond, component = room("beyond", 2, n_cut), room("beyond_component", 2, n_cut)
         gamma_squared, unit = room("gamma_squared", 2, n_cut), room("unit", n_cut)
+        # Jumps that are stored are read where they are; others are computed for these edges only.
+        stored = isinstance(graph.jump, np.ndarray)
+        jump = graph.jump if stored else graph.jump[..., number]
         _gather(
-            pixels.tail, pixels.head, pixels.map.index, pixels.map.position, around, graph.labels, number,
-            potential, np.broadcast_to(graph.jump[..., number], (2, n_cut)), pixels.gamma_squared, np.ravel(scale),
-            difference, residual, residual_back, beyond, component, gamma_squared, unit,
+            pixels.tail, pixels.head, pixels.map.index, pixels.map.position, around, graph.labels, number, potential,
+            np.broadcast_to(jump, (2, jump.shape[-1])), stored, pixels.gamma_squared, np.ravel(scale), difference, residual,
+            residual_back, beyond, component, gamma_squared, unit,
         )  # fmt: skip
         return cls(pattern, start, number, difference, residual, residual_back, beyond, component, gamma_squared, unit)
 
@@ -134,6 +139,12 @@ class CutEdges:
         begins = xp.zeros(len(self.number), dtype=np.int32)
         begins[self.start[1:-1]] = 1
         return xp.cumsum(begins, dtype=np.int32)
+
+    @cached_property
+    def blocks(self) -> np.ndarray:
+        """The pairs at which blocks of about 2000 edges begin, and the end; a longer pair is a block of its own."""
+        n_pairs, n_cut = len(self.start) - 1, int(self.start[-1])
+        return np.unique(np.append(np.searchsorted(self.start, np.arange(0, n_cut, _BLOCK)), n_pairs))
 
     def to(self, xp: Any) -> CutEdges:
         """The same with all arrays in the namespace `xp`."""
@@ -194,13 +205,14 @@ class CutEdges:
 
 @kernel(parallel_from=2**19)
 def _gather(
-    tail, head, index, position, around, labels, number, potential, jump, gamma, scale,
+    tail, head, index, position, around, labels, number, potential, jump, stored, gamma, scale,
     difference, residual, residual_back, beyond, component, gamma_squared, unit, share=WHOLE,
 ):  # fmt: skip
     """Write the fields of `CutEdges`, each edge turned so that its tail lies in the component of the smaller number.
 
-    `number` (n_cut,) lists the edges. To these belong `jump` (2, n_cut) and `around` (2, n_cut), the pixels beyond tail and
-    head, or (2, 0) if the image does not wrap. The other inputs are per pixel or per edge of G0.
+    `number` (n_cut,) lists the edges. To these belong `around` (2, n_cut), the pixels beyond tail and head, or (2, 0) if
+    the image does not wrap, and `jump` (2, n_cut) unless it is `stored` for all edges. The other inputs are per pixel or
+    per edge of G0.
     """
     height, width = index.shape
     for k in portion(len(number), share):
@@ -210,16 +222,17 @@ def _gather(
         a, b = (j, i) if turned else (i, j)
         at_a, at_b = row_and_column(position[a], width), row_and_column(position[b], width)
         difference[k] = potential[a] - potential[b]
-        residual[k] = difference[k] + jump[1, k] if turned else difference[k] - jump[0, k]
-        residual_back[k] = difference[k] + jump[0, k] if turned else difference[k] - jump[1, k]
+        at = np.uint64(e) if stored else np.uint64(k)
+        residual[k] = difference[k] + jump[1, at] if turned else difference[k] - jump[0, at]
+        residual_back[k] = difference[k] + jump[0, at] if turned else difference[k] - jump[1, at]
         unit[k] = 0.5 * (scale[a] + scale[b]) if len(scale) > 1 else scale[0]
         for side in range(2):
             here = a if side == 0 else b
-            at, before = (at_a, at_b) if side == 0 else (at_b, at_a)
+            near, far = (at_a, at_b) if side == 0 else (at_b, at_a)
             if around.shape[1] > 0:
                 other = around[1 - side if turned else side, k]
             else:
-                v, u = 2 * at[0] - before[0], 2 * at[1] - before[1]
+                v, u = 2 * near[0] - far[0], 2 * near[1] - far[1]
                 other = index[v, u] if 0 <= v < height and 0 <= u < width else -1
             gamma_squared[side, k] = gamma[here]
             beyond[side, k] = potential[np.uint32(other)] - potential[here] if other >= 0 else 0.0

@@ -1,8 +1,9 @@
 """Filling: the potential of every component, each integrated on its own, all of them at once.
 
 A component is first integrated along a spanning tree, which is nearly right already. The least-squares problem is then
-solved for the correction. The solve stops when the energy that is left to gain is a hundred-thousandth of the whole: the
-normals then contradict each other hundreds of times more than the solution is off.
+solved for the correction: small components by elimination, exactly, and the large ones by multigrid. That stops when the
+energy that is left to gain is a hundred-thousandth of the whole: the normals then contradict each other hundreds of times
+more than the solution is off.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import laplacians
 from laplacians import GridGraph, LaplacianSystem, Multigrid, NeighbourLists, solve_checked
 from laplacians.core.arrays import centred
 from laplacians.core.jit import WHOLE, kernel, portion
+from laplacians.direct.pieces import solve_pieces
 
 from ..graph.pixels import PixelGraph
 from ..graph.quotient import Quotient
@@ -30,6 +32,9 @@ _PRECISE = Multigrid(rtol=1e-9, energy_tol=1e-12)
 # Where more than this part of the edges is cut, hardly a square of 2×2 pixels lies in one component, and neighbour lists are
 # quicker than a grid.
 _MOST_CUT = 0.3
+# Where more than this part of the edges is cut, small components are solved one by one. Elsewhere they hold few pixels, and
+# the kernels for it need not be compiled.
+_SOME_CUT = 0.05
 # Pixels from which on a grid pays. Smaller maps are filled in a moment, and a first run on them compiles one form only.
 _GRID_FROM = 2**19
 
@@ -79,7 +84,7 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
         x, converged, iterations = fill_torus(pixels)
         return Filling(x - x.mean(), converged, iterations)
     weight, jump = equations(graph, leave_out)
-    x = along_trees(pixels.n_pixels, pixels.tail, pixels.head, weight, jump)[0]
+    x, first = along_trees(pixels.n_pixels, pixels.tail, pixels.head, weight, jump)
     rhs = np.zeros(pixels.n_pixels)
     energy, worst = mismatch(pixels.tail, pixels.head, weight, jump, x, rhs)
     converged, iterations = True, 0
@@ -90,14 +95,20 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
         multigrid = _PRECISE if precise else _MULTIGRID
         pays = pixels.n_pixels >= _GRID_FROM and len(graph.cut) < _MOST_CUT * pixels.n_edges
         placed = pixels.cells() if pays else None
+        neighbours: NeighbourLists | GridGraph
         if placed is None:
-            neighbours: Any = NeighbourLists.from_edges(pixels.n_pixels, pixels.tail, pixels.head, weight)
-            del weight
-            solution = multigrid.improve(neighbours, x, rhs, energy)
+            n_left = pixels.n_pixels
+            if len(graph.cut) > _SOME_CUT * pixels.n_edges:
+                gain, n_left = solve_pieces(pixels.tail, pixels.head, weight, first, x, rhs)
+                energy -= gain
+            left, neighbours = _lists_of_rest(pixels, weight, n_left)
+            del weight, first
+            solution = multigrid.improve(neighbours, x[left], rhs[left], energy)
+            x[left] = solution.x
         else:
             shape, cell = placed
             neighbours = GridGraph.from_edges(shape, cell, pixels.tail, pixels.head, weight)
-            del weight
+            del weight, first
             x, rhs = (_spread(values, cell, neighbours.n) for values in (x, rhs))
             del placed, cell  # memory is at its peak now, and they are soon found again
             solution = multigrid.improve(neighbours, x, rhs, energy)
@@ -112,6 +123,18 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
         solution = solve_checked(laplacians.get(solver) if isinstance(solver, str) else solver, system, energy, 0)
         x, converged, iterations = x + solution.x, solution.converged, solution.iterations
     return Filling(centred(x, labels), converged, iterations)
+
+
+def _lists_of_rest(pixels: PixelGraph, weight: np.ndarray, n_left: int) -> tuple[np.ndarray | slice, NeighbourLists]:
+    """Neighbour lists of the edges of positive weight, and of which pixels: of all or, if few are left, of those."""
+    if 2 * n_left > pixels.n_pixels:
+        return slice(None), NeighbourLists.from_edges(pixels.n_pixels, pixels.tail, pixels.head, weight)
+    used, left = weight > 0, np.zeros(pixels.n_pixels, dtype=bool)
+    tail, head = pixels.tail[used], pixels.head[used]
+    left[tail], left[head] = True, True
+    number = np.cumsum(left, dtype=np.int32)
+    number -= 1
+    return left, NeighbourLists.from_edges(int(number[-1]) + 1, number[tail], number[head], weight[used])
 
 
 def equations(graph: Quotient, leave_out: LeaveOut | None) -> tuple[np.ndarray, np.ndarray]:

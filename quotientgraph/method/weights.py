@@ -36,7 +36,6 @@ INSIDE = 0.1  # the factor by which a residual counts within the slack of its ed
 KINDS = {"soft": 0, "hard": 1, "none": 2}
 
 _FEW_EDGES = 10_000  # array expressions take a millisecond up to here, and the kernel would have to be compiled first
-_BLOCK = 2048  # edges that the kernel works on at a time
 
 # The paper's thresholds as lengths in pixels. An edge whose residual is `DOUBT` long is as likely a contact as not; from
 # `TEAR` on it is a discontinuity.
@@ -122,7 +121,7 @@ def pair_terms_by_kernel(cut: CutEdges, shift: np.ndarray, bilateral: bool, outl
     out = np.zeros((3, cut.pattern.n_pairs))
     one_sided = cut.residual is not cut.residual_back
     _add_pairs(
-        _edge_blocks(cut.start), cut.pattern.tail, cut.pattern.head, cut.start, cut.difference,
+        cut.blocks, cut.pattern.tail, cut.pattern.head, cut.start, cut.difference,
         np.stack([cut.residual, cut.residual_back]) if one_sided else cut.residual[None],
         cut.beyond, cut.beyond_component, cut.gamma_squared, cut.unit,
         np.zeros((2, 0)) if cut.slack is None else cut.slack, shift, bilateral, SHARPNESS, INSIDE,
@@ -152,12 +151,6 @@ def pair_terms_over(xp: Any, cut: CutEdges, shift: Any, bilateral: bool, outlier
         for row, value in enumerate((weight, -weight * chi, weight * chi * chi)):
             total[row] += sums(cut.pair, value, cut.pattern.n_pairs)
     return total
-
-
-def _edge_blocks(start: np.ndarray) -> np.ndarray:
-    """The pairs at which blocks of about 2000 edges begin, and the end; a longer pair is a block of its own."""
-    n_pairs, n_cut = len(start) - 1, int(start[-1])
-    return np.unique(np.append(np.searchsorted(start, np.arange(0, n_cut, _BLOCK)), n_pairs))
 
 
 @kernel(inline="always", error_model="numpy", fastmath={"contract"})

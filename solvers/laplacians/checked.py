@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .core.arrays import array_namespace, norm, sums, to_device
+from .core.arrays import array_namespace, norm, to_device
 from .registry import name_of
 from .solution import Solution, SolverError, objection_to
 from .system import LaplacianSystem
@@ -77,13 +77,11 @@ def _objection(x: Any, converged: bool, system: LaplacianSystem, start_energy: f
     unusable = objection_to(x, system.n)
     if unusable:
         return unusable
-    tail, head = system.pattern.tail, system.pattern.head
-    change = x[tail] - x[head]
-    pull = system.flow - system.weight * change
-    gain = float((change * (system.flow + pull)).sum())
+    pull = system.rhs - system.apply(x)
+    gain = float((x * (system.rhs + pull)).sum())
     if gain < -1e-6 * start_energy:
         return f"the result is worse than no change at all (energy grows by {-gain:.3g})"
-    size, left = norm(system.rhs), norm(sums(tail, pull, system.n) - sums(head, pull, system.n))
+    size, left = norm(system.rhs), norm(pull)
     # Where the flows of a right-hand side cancel each other, its residual is rounding and proves nothing.
     if converged and left > _LARGEST_RESIDUAL * size > 1e-10 * norm(system.flow):
         return f"it says it has converged, but the relative residual is {left / size:.3g}"

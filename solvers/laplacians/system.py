@@ -119,16 +119,25 @@ class LaplacianSystem:
         return self.pattern.tail, self.pattern.head, self.weight, target
 
     @cached_property
+    def totals(self) -> Any:
+        """(3, n) for each unknown Σ weight, Σ ±flow and Σ |flow| over its pairs: diagonal, right-hand side, and its size."""
+        p, xp = self.pattern, array_namespace(self.weight)
+        if xp is np and p.n_pairs > _FEW_PAIRS:
+            out = np.empty((3, p.n))
+            _add_up(*p.adjacency, self.weight, self.flow, out)
+            return out
+        tail, head = ([sums(end, v, p.n) for v in (self.weight, self.flow, abs(self.flow))] for end in (p.tail, p.head))
+        return xp.stack([tail[0] + head[0], tail[1] - head[1], tail[2] + head[2]])
+
+    @property
     def diagonal(self) -> np.ndarray:
         """(n,) diagonal of L."""
-        p = self.pattern
-        return sums(p.tail, self.weight, p.n) + sums(p.head, self.weight, p.n)
+        return self.totals[0]
 
-    @cached_property
+    @property
     def rhs(self) -> np.ndarray:
         """(n,) right-hand side b."""
-        p = self.pattern
-        return sums(p.tail, self.flow, p.n) - sums(p.head, self.flow, p.n)
+        return self.totals[1]
 
     def to(self, xp: Any) -> LaplacianSystem:
         """This system with its arrays in the namespace `xp`, numpy or cupy; the same object if they are there already."""
@@ -179,8 +188,7 @@ class LaplacianSystem:
     @cached_property
     def noise(self) -> float:
         """The size that b may have from rounding alone where the flows cancel; a residual below it means nothing."""
-        p, gross = self.pattern, abs(self.flow)
-        return 1e-14 * norm(sums(p.tail, gross, p.n) + sums(p.head, gross, p.n))
+        return 1e-14 * norm(self.totals[2])
 
     def residual(self, x: np.ndarray) -> float:
         """‖b − L x‖ / ‖b‖, or zero where the numerator is nothing but rounding."""
@@ -247,6 +255,21 @@ class LaplacianSystem:
         if missing:
             raise ValueError(f"{os.fspath(path)}: not a dumped system, it has no {', '.join(missing)}")
         return cls.from_edges(int(found["n"]), *(found[name] for name in names[1:]))
+
+
+@kernel(parallel_from=2**18)
+def _add_up(start, neighbour, pair, weight, flow, out, share=WHOLE):
+    """Write Σ weight, Σ ±flow and Σ |flow| of each row to the rows of `out`. Assumes the lists of `Pattern.adjacency`."""
+    for i in portion(out.shape[1], share):
+        total, net, gross = 0.0, 0.0, 0.0
+        for k in range(np.uint64(start[i]), np.uint64(start[i + 1])):
+            p = np.uint32(pair[k])
+            total += weight[p]
+            net += flow[p] if neighbour[k] > i else -flow[p]
+            gross += abs(flow[p])
+        out[0, i] = total
+        out[1, i] = net
+        out[2, i] = gross
 
 
 @kernel(parallel_from=2**18)

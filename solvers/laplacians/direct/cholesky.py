@@ -36,10 +36,12 @@ class Factor:
     pivots: np.ndarray
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
-        """The solution x of (L + ground) x = rhs, as a new (n,) float64 array."""
-        x, a = np.empty(len(rhs)), self.analysis
-        _solve(a.order, a.start, a.rows, self.values, self.pivots, rhs, np.empty(len(rhs)), x)
-        return x
+        """The solution x of (L + ground) x = rhs for one right-hand side (n,) or several (n, k), as a new float64 array."""
+        a, given = self.analysis, np.atleast_2d(np.ascontiguousarray(rhs.T))
+        x = np.empty_like(given)
+        share = (WHOLE,) if rhs.ndim == 1 else ()  # one solve is not divided, several are shared by threads
+        _solve(a.order, a.start, a.rows, self.values, self.pivots, given, np.empty_like(given), x, *share)
+        return x.reshape(rhs.T.shape).T
 
 
 def factorise(system: LaplacianSystem, ground: np.ndarray | None = None) -> Factor:
@@ -153,20 +155,22 @@ def _factor_fronts(
                     at += 1
 
 
-@kernel
-def _solve(order, start, rows, values, pivots, rhs, y, x):
-    """Write x by forward and backward substitution. Assumes a factor; `y` is working memory of length n."""
+@kernel(parallel_from=2**16)
+def _solve(order, start, rows, values, pivots, rhs, y, x, share=WHOLE):
+    """Write x by forward and backward substitution, for each row of `rhs`. Assumes a factor; `y` is working memory."""
     n = len(order)
-    for k in range(n):
-        y[k] = rhs[np.uint32(order[k])]
-    for j in range(n):
-        value = y[j]
-        for q in range(np.uint64(start[j]), np.uint64(start[j + 1])):
-            y[np.uint32(rows[q])] -= values[q] * value
-    for j in range(n - 1, -1, -1):
-        value = y[j] / pivots[j]
-        for q in range(np.uint64(start[j]), np.uint64(start[j + 1])):
-            value -= values[q] * y[np.uint32(rows[q])]
-        y[j] = value
-    for k in range(n):
-        x[np.uint32(order[k])] = y[k]
+    for one in portion(len(rhs), share):
+        z = y[one]
+        for k in range(n):
+            z[k] = rhs[one, np.uint32(order[k])]
+        for j in range(n):
+            value = z[j]
+            for q in range(np.uint64(start[j]), np.uint64(start[j + 1])):
+                z[np.uint32(rows[q])] -= values[q] * value
+        for j in range(n - 1, -1, -1):
+            value = z[j] / pivots[j]
+            for q in range(np.uint64(start[j]), np.uint64(start[j + 1])):
+                value -= values[q] * z[np.uint32(rows[q])]
+            z[j] = value
+        for k in range(n):
+            x[one, np.uint32(order[k])] = z[k]

@@ -1,8 +1,9 @@
 """A fill-reducing order of elimination: minimum degree on the quotient graph of the elimination.
 
 Eliminating an unknown joins its neighbours to each other. Instead of adding those edges, the eliminated unknown becomes
-an *element* that stands for them; elements that are covered by a new one are absorbed into it. Degrees are bounded from
-above as in the approximate minimum degree method of Amestoy, Davis and Duff (1996).
+an *element* that stands for them; elements that are covered by a new one are absorbed into it. Unknowns that are then joined
+to nothing beyond the new element are eliminated with it. Degrees are bounded from above as in the approximate minimum degree
+method of Amestoy, Davis and Duff (1996).
 """
 
 from __future__ import annotations
@@ -53,16 +54,16 @@ def _minimum_degree(start, lists, order, zeros, none, longs):
     members = np.empty(max(1, len(lists)), dtype=np.int32)
     top = 0
     tag = np.int64(1)
-    for i in range(n - 1, -1, -1):
-        d = start[i + 1] - start[i]
-        n_joined[i] = d
-        degree[i] = d
-        after[i] = first[d]
+    for u in range(n - 1, -1, -1):
+        d = start[u + 1] - start[u]
+        n_joined[u] = d
+        degree[u] = d
+        after[u] = first[d]
         if first[d] >= 0:
-            before[first[d]] = i
-        first[d] = i
-    least = 0
-    for k in range(n):
+            before[first[d]] = u
+        first[d] = u
+    least, k = 0, 0
+    while k < n:
         while first[least] < 0:
             least += 1
         p = first[least]
@@ -70,6 +71,7 @@ def _minimum_degree(start, lists, order, zeros, none, longs):
         if after[p] >= 0:
             before[after[p]] = -1
         order[k] = p
+        k += 1
         gone[p] = 1
 
         # The new element: everything that p is joined to, directly or through its elements.
@@ -84,16 +86,16 @@ def _minimum_degree(start, lists, order, zeros, none, longs):
         begin = top
         mark[p] = p
         for q in range(start[p], start[p] + n_elements[p]):
-            e = lists[q]
-            for m in range(member_start[e], member_start[e] + n_members[e]):
-                i = members[m]
+            e = np.uint32(lists[q])  # unsigned: Numba need not look for negative indices
+            for m in range(np.uint64(member_start[e]), np.uint64(member_start[e] + n_members[e])):
+                i = np.uint32(members[m])
                 if mark[i] != p:
                     mark[i] = p
                     members[top] = i
                     top += 1
             absorbed[e] = 1
         for q in range(start[p] + n_elements[p], start[p] + n_elements[p] + n_joined[p]):
-            i = lists[q]
+            i = np.uint32(lists[q])
             if not gone[i] and mark[i] != p:
                 mark[i] = p
                 members[top] = i
@@ -102,17 +104,18 @@ def _minimum_degree(start, lists, order, zeros, none, longs):
         n_members[p] = top - begin
 
         # How much of each older element lies outside the new one.
-        for m in range(begin, top):
-            i = members[m]
-            for q in range(start[i], start[i] + n_elements[i]):
-                e = lists[q]
+        for m in range(np.uint64(begin), np.uint64(top)):
+            i = np.uint32(members[m])
+            for q in range(np.uint64(start[i]), np.uint64(start[i] + n_elements[i])):
+                e = np.uint32(lists[q])
                 if not absorbed[e]:
                     if outside[e] < tag:
                         outside[e] = tag + n_members[e]
                     outside[e] -= 1
 
-        for m in range(begin, top):
-            i = members[m]
+        end, top = top, begin
+        for m in range(np.uint64(begin), np.uint64(end)):
+            i = np.uint32(members[m])
             d = degree[i]
             if before[i] >= 0:
                 after[before[i]] = after[i]
@@ -122,8 +125,8 @@ def _minimum_degree(start, lists, order, zeros, none, longs):
                 before[after[i]] = before[i]
             write = start[i]
             beyond = 0
-            for q in range(start[i], start[i] + n_elements[i]):
-                e = lists[q]
+            for q in range(np.uint64(start[i]), np.uint64(start[i] + n_elements[i])):
+                e = np.uint32(lists[q])
                 if not absorbed[e]:
                     if outside[e] == tag:
                         absorbed[e] = 1  # the new element covers it
@@ -134,13 +137,13 @@ def _minimum_degree(start, lists, order, zeros, none, longs):
             last = start[i] + n_elements[i] + n_joined[i]
             from_joined = start[i] + n_elements[i]
             kept_elements = write - start[i]
-            displaced = -1
+            displaced = np.int64(-1)
             # p itself is put after the elements, and the neighbour that stood there goes to the end of the list.
             for q in range(from_joined, last):
-                j = lists[q]
+                j = np.uint32(lists[np.uint64(q)])
                 if not gone[j] and mark[j] != p:
                     if write == start[i] + kept_elements:
-                        displaced = j
+                        displaced = np.int64(j)
                     else:
                         lists[write] = j
                     write += 1
@@ -149,7 +152,20 @@ def _minimum_degree(start, lists, order, zeros, none, longs):
             lists[start[i] + kept_elements] = p
             n_elements[i] = kept_elements + 1
             n_joined[i] = write - start[i] - kept_elements
-            d = min(d + n_members[p] - 1, n_joined[i] + n_members[p] - 1 + beyond, n - k - 2)
+            if n_elements[i] == 1 and n_joined[i] == 0:
+                # It is joined to what p was joined to and to nothing else. Eliminated right after p it adds nothing.
+                order[k] = i
+                k += 1
+                gone[i] = 1
+                continue
+            degree[i] = min(d, n_joined[i] + beyond)
+            members[top] = i
+            top += 1
+        n_members[p] = top - begin
+
+        for m in range(np.uint64(begin), np.uint64(top)):
+            i = np.uint32(members[m])
+            d = min(degree[i] + n_members[p] - 1, n - k - 1)
             degree[i] = d
             before[i] = -1
             after[i] = first[d]
