@@ -5,8 +5,8 @@ and dates too, until one fits, and does so again at every other addition. That i
 kernel is compiled, the answers are therefore remembered (`types_remembered`). Of the passes over a kernel two look for what
 kernels do not have, functions inside functions and expressions of whole arrays (`LeanCompiler`).
 
-The compiled code is the same with and without both. Numba is left as it was when a kernel is done, so that other functions
-of a program are compiled as ever.
+The results are the same to the bit with and without both. Numba is left as it was when a kernel is done, so that other
+functions of a program are compiled as ever.
 
 This module imports parts of Numba that may look different in another version; then kernels are compiled without it
 (`laplacians.core.jit`).
@@ -21,14 +21,15 @@ from typing import Any
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.targetconfig import ConfigStack
-from numba.core.types.functions import BaseFunction, Function
+from numba.core.types import functions
 
 _NEEDLESS = {"inline_closure_likes", "nopython_rewrites"}  # names of passes
 
 # For a function, where it is looked up and the types of its arguments: these objects, so that they stay alive and no other
 # one has their `id`; the flags of the compiler; and the signature that was found.
 _answers: dict[tuple[int, int, Any], tuple[Any, Any, dict[str, Any], Any]] = {}
-_get_call_type = BaseFunction.get_call_type
+_types: Any = functions
+_get_call_type = _types.BaseFunction.get_call_type
 
 
 class LeanCompiler(CompilerBase):
@@ -46,12 +47,12 @@ class LeanCompiler(CompilerBase):
 def types_remembered() -> Iterator[None]:
     """Let Numba remember which signature belongs to a function and types of arguments, for the duration of a block."""
     with global_compiler_lock:  # no other thread compiles meanwhile
-        before = BaseFunction.get_call_type
-        BaseFunction.get_call_type = _remembered_call_type
+        before = _types.BaseFunction.get_call_type
+        _types.BaseFunction.get_call_type = _remembered_call_type
         try:
             yield
         finally:
-            BaseFunction.get_call_type = before
+            _types.BaseFunction.get_call_type = before
 
 
 def _remembered_call_type(self: Any, context: Any, args: Any, kws: Any) -> Any:
@@ -62,7 +63,7 @@ def _remembered_call_type(self: Any, context: Any, args: Any, kws: Any) -> Any:
     last one of them would serve all kernels.
     """
     flags = getattr(ConfigStack.top_or_none(), "_values", None)
-    if kws or type(self) is not Function or flags is None:
+    if kws or type(self) is not _types.Function or flags is None:
         return _get_call_type(self, context, args, kws)
     key = id(self), id(context), args
     found = _answers.get(key)
