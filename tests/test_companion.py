@@ -142,6 +142,37 @@ def test_the_rehearsal_uses_what_a_first_run_needs():
     }
 
 
+LATE = """
+from laplacians.core.jit import Kernel
+from quotientgraph import integrate, rehearsal, scenes
+from quotientgraph.beyond import border_context, border_junctions, border_pieces, certainty, creases, offsets
+from quotientgraph.method import cutedges
+
+modules = [border_context, border_junctions, border_pieces, certainty, creases, offsets, cutedges]
+
+def loaded():
+    return {k.__name__ for m in modules for k in vars(m).values() if isinstance(k, Kernel) and k.is_loaded}
+
+def stop():
+    raise StopIteration
+
+rehearsal._factorisation = stop
+try:
+    rehearsal.demo()
+except StopIteration:
+    ready = loaded()
+    scene = scenes.make("stairs", shape=(256, 320))
+    integrate(scene.normals, scene.mask, scene.camera, frame="opencv")
+    print(len(ready) > 9, sorted(loaded() - ready))
+"""
+
+
+def test_for_the_demo_factorisation_is_rehearsed_last():
+    """Before it the companion has used all kernels of late stages that the scene of the demo needs."""
+    done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, timeout=300)
+    assert done.stdout.strip() == "True []", done.stderr
+
+
 def test_kernels_leave_sorting_and_linear_algebra_to_numpy():
     """Numba has these too, but one sort takes a second to compile, one linear system four, and `roll` three."""
     slow = {"linalg", "argsort", "sort", "unique", "searchsorted", "dot", "median", "percentile", "roll"}

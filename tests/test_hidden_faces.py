@@ -9,13 +9,23 @@ import pytest
 
 from quotientgraph import Orthographic, QuotientGraph, scenes
 from quotientgraph.beyond.absorbing import absorbed
-from quotientgraph.beyond.face_outlines import signed_area, whole_outline
+from quotientgraph.beyond.face_outlines import hull_area, signed_area, whole_outline
 from quotientgraph.beyond.hidden_faces import hidden_faces
 from quotientgraph.beyond.joining import Judgement
 from quotientgraph.beyond.ridges import _runs, ridge_chains
 from quotientgraph.metrics import relative_error
 
 SEEN = (False, False)
+
+
+@pytest.mark.parametrize("n", [3, 4, 30])
+def test_the_area_of_a_convex_hull_is_that_of_scipy(n):
+    """For points in any position; on a line there is none."""
+    from scipy.spatial import ConvexHull
+
+    points = np.random.default_rng(n).normal(size=(n, 2))
+    assert hull_area(points) == pytest.approx(ConvexHull(points).volume, rel=1e-12)
+    assert hull_area(np.repeat(np.arange(float(n)), 2).reshape(n, 2)) == 0
 
 
 def along(vertices, n=20):

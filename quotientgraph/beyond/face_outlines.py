@@ -10,7 +10,6 @@ goes on outside.
 from __future__ import annotations
 
 import numpy as np
-import scipy
 
 _ROUND = 0.1  # root mean square distance of the points of a rim from a circle, in heights of the arc over its chord
 _ARC, _BENT = 70.0, 5  # degrees of a circle that a rim must cover, and straight pieces that it consists of
@@ -78,11 +77,28 @@ def _if_broad(polygon: np.ndarray, length: float) -> np.ndarray | None:
     area = abs(signed_area(polygon))
     if len(polygon) < 3 or area < _BROAD * length * length:
         return None
-    try:
-        hull = scipy.spatial.ConvexHull(polygon).volume  # in two dimensions this is the area
-    except scipy.spatial.QhullError:
-        return None
-    return polygon if area >= _CONVEX * hull else None
+    return polygon if area >= _CONVEX * hull_area(polygon) else None
+
+
+def hull_area(points: np.ndarray) -> float:
+    """The area of the convex hull of points (n, 2). SciPy's takes longer to load than many integrations take.
+
+    >>> hull_area(np.array([[0.0, 0.0], [1.0, 0.0], [0.5, 0.2], [0.0, 1.0]]))
+    0.5
+    """
+    from_left = sorted(map(tuple, points.tolist()))
+    hull: list[tuple[float, float]] = []
+    for walk in (from_left, from_left[::-1]):  # along the lower side, and back along the upper one
+        side: list[tuple[float, float]] = []
+        for x, y in walk:
+            while len(side) > 1:
+                (x0, y0), (x1, y1) = side[-2:]
+                if (x1 - x0) * (y - y0) > (y1 - y0) * (x - x0):  # it turns to the left
+                    break
+                side.pop()
+            side.append((x, y))
+        hull += side[:-1]
+    return signed_area(np.array(hull)) if len(hull) > 2 else 0.0
 
 
 def _circle(points: np.ndarray, length: float) -> np.ndarray | None:

@@ -48,6 +48,10 @@ def run(args: argparse.Namespace) -> int:
     if args.scene not in scenes.names():
         raise UsageError(f"argument --scene: {args.scene!r} is not a scene; use one of {', '.join(scenes.names())}")
 
+    from laplacians.core import companion, edges
+
+    companion.use("quotientgraph.rehearsal", edges.__file__, "demo")
+
     from .progress import IterationBar, compiling_shown
     from .reconstruct import error_text, errors
 

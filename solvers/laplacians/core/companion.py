@@ -1,6 +1,6 @@
 """A second process that compiles kernels on another core while this one compiles those that it needs first.
 
-Numba compiles one kernel at a time in a process. On a first run the program therefore names a module whose function `main`
+Numba compiles one kernel at a time in a process. On a first run the program therefore names a module of which a function
 uses the kernels of the later stages on small inputs. When the first kernel has to be compiled, a process starts that runs
 it; what it compiles is found in the cache, and a kernel that it is just compiling is waited for. It ends with this process.
 Where no kernel has been kept it starts sooner, while this process is still importing Numba.
@@ -24,24 +24,26 @@ from .sharing import n_threads
 _LOG = logging.getLogger(__name__)
 _MARK = "LAPLACIANS_COMPANION"  # set in the environment of the second process; the value "off" switches this off
 
-_module: str | None = None
+_task: tuple[str, str] | None = None  # a module and the name of a function in it
 _process: subprocess.Popen[bytes] | None = None
-_CODE = "import sys; sys.path[:] = {path!r}; from laplacians.core import companion; companion.serve({module!r})"
+_CODE = "import sys; sys.path[:] = {path!r}; from laplacians.core import companion; companion.serve(*{task!r})"
 _PATIENCE = 1.0  # seconds in which the second process can end by itself
 
 
-def use(module: str, source: str | None = None) -> None:
-    """Name the module whose function `main` a second process shall run once a kernel has to be compiled.
+def use(module: str, source: str | None = None, function: str = "main") -> None:
+    """Name the function that a second process shall run once a kernel has to be compiled.
 
     Parameters
     ----------
     module : str
-        Its full name. The first one counts.
+        The full name of its module. The first one counts.
     source : str, optional
         A source file of kernels that are needed in any case. If none of them has been kept, the process starts at once.
+    function : str
+        Its name.
     """
-    global _module
-    _module = _module or module
+    global _task
+    _task = _task or (module, function)
     if source is not None and not any_kernel(source, _cache_folder()):
         start()
 
@@ -51,11 +53,11 @@ def start() -> None:
     global _process
     # Where Python is part of another program, the executable is that program.
     python = os.path.basename(sys.executable or "").lower().startswith(("python", "pypy"))
-    if _module is None or _process is not None or _MARK in os.environ or not python or _n_threads() < 2:
+    if _task is None or _process is not None or _MARK in os.environ or not python or _n_threads() < 2:
         return
     threads = dict.fromkeys(("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     environment = {**os.environ, **threads, _MARK: "1", "NUMBA_CACHE_DIR": _cache_folder()}
-    code = _CODE.format(path=sys.path, module=_module)
+    code = _CODE.format(path=sys.path, task=_task)
     try:
         _process = subprocess.Popen(
             [sys.executable, "-c", code],
@@ -90,8 +92,8 @@ def _n_threads() -> int:
     )
 
 
-def serve(module: str) -> None:
-    """In the second process: run the function `main` of a module, unless the first process ends before."""
+def serve(module: str, function: str) -> None:
+    """In the second process: run a function of a module, unless the first process ends before."""
 
     def watch() -> None:
         sys.stdin.buffer.read()  # ends when the other end of the pipe is closed
@@ -99,7 +101,7 @@ def serve(module: str) -> None:
         os._exit(0)
 
     threading.Thread(target=watch, daemon=True).start()
-    importlib.import_module(module).main()
+    getattr(importlib.import_module(module), function)()
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

@@ -18,7 +18,7 @@ import os
 import time
 import types
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from . import threads
@@ -106,7 +106,9 @@ class Kernel:
         suffix = "_serial" if options.get("parallel") is False else ""
         bound = types.FunctionType(source.__code__, scope, source.__name__ + suffix, source.__defaults__)
         bound.__module__, bound.__qualname__ = source.__module__, source.__qualname__ + suffix
-        dispatcher = numba.njit(bound, **options)
+        hastening = _hastening()
+        lean = {"pipeline_class": hastening.LeanCompiler} if hastening and not options.get("parallel") else {}
+        dispatcher = numba.njit(bound, **options, **lean)
         if numba.config.DISABLE_JIT:  # then it is the Python function
             return dispatcher
         file = source.__code__.co_filename
@@ -168,12 +170,12 @@ def portion(n, share):
 
 def _timed(dispatcher: Any, name: str) -> Callable[[Any], Any]:
     """The method `compile` of a dispatcher with its time measured and announced."""
-    compile_signature = dispatcher.compile
+    compile_signature, hastening = dispatcher.compile, _hastening()
 
     def compile_and_measure(signature: Any) -> Any:
         missed, began = dispatcher.stats.cache_misses.copy(), time.perf_counter()
         try:
-            with measured(), _without_collection():
+            with measured(), _without_collection(), hastening.types_remembered() if hastening else nullcontext():
                 entry = compile_signature(signature)
         finally:
             dispatcher._cache.release()
@@ -182,6 +184,15 @@ def _timed(dispatcher: Any, name: str) -> Callable[[Any], Any]:
         return entry
 
     return compile_and_measure
+
+
+def _hastening() -> Any:
+    """The module `hastening`, or None if this version of Numba is built otherwise than it expects."""
+    try:
+        from . import hastening
+    except (ImportError, AttributeError):
+        return None
+    return hastening
 
 
 @contextmanager
