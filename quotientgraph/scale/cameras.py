@@ -57,7 +57,7 @@ class RayFormula(Camera):
     ) -> Self:
         """Panorama whose columns are longitudes and whose rows are latitudes; see `RayMap.equirectangular`.
 
-        The two ends of a panorama of 360 degrees meet, if its width is a multiple of 8.
+        The two ends of a panorama of 360 degrees meet.
         """
         equirectangular_rays((1, 1), longitude, latitude)  # raises what is wrong with them
         return cls(partial(_equirectangular, shape, longitude, latitude), shape, True)
@@ -81,11 +81,9 @@ class RayFormula(Camera):
         """The rays of a box, with the focal lengths that they have in the whole map."""
         reach = REACH if self.spherical else 1
         wide = Box(box.top - reach, box.left - reach, box.bottom + reach, box.right + reach)
-        # A box beyond the left or the right border is one of a map that goes all around.
-        wide = wide.common(Box(0, min(box.left, 0), self.shape[0], max(box.right, self.shape[1])))
+        wide = wide.common(Box(0, 0, *self.shape))
         part = box.within(wide)
-        columns = np.arange(wide.left, wide.right) % self.shape[1]
-        rays = self.formula(np.arange(wide.top, wide.bottom)[:, None], columns[None, :])
+        rays = self.formula(np.arange(wide.top, wide.bottom)[:, None], np.arange(wide.left, wide.right)[None, :])
         if self.spherical:
             return self._around(rays, part)
         x, y = _slopes(rays)
@@ -183,15 +181,23 @@ def window_camera(camera: Camera, shape: Shape, box: Box) -> Camera:
     if isinstance(camera, RayFormula):
         return camera.window(box)
     if isinstance(camera, RayMap):
-        focal, part = (
-            camera.focal(shape),
-            np.ix_(np.arange(box.top, box.bottom), np.arange(box.left, box.right) % shape[1]),
-        )
+        focal, part = camera.focal(shape), box.within(Box(0, 0, *shape))
         x, y, z = (np.ascontiguousarray(values[part]) for values in camera.coordinates(shape))
         return WindowRays(x, y, z, focal if np.ndim(focal) == 0 else np.asarray(focal)[part], camera.spherical)
     raise ValueError(
         f"camera: a map in tiles takes Pinhole, Orthographic, RayMap or RayFormula, got {type(camera).__name__}"
     )
+
+
+def joined_rays(box: Box, parts: list[tuple[Box, Camera]]) -> WindowRays:
+    """The rays of a box from those of parts that cover it, each with the focal lengths that it has in the whole map."""
+    x, y, z, focal = (np.empty(box.shape) for _ in range(4))
+    for part, camera in parts:
+        assert isinstance(camera, WindowRays)
+        for out, values in ((x, camera.x), (y, camera.y), (z, camera.z), (focal, camera.lengths)):
+            out[part.within(box)] = values
+    only = camera.lengths if np.ndim(camera.lengths) == 0 else focal
+    return WindowRays(x, y, z, only, camera.spherical)
 
 
 def _slopes(rays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -28,8 +28,8 @@ def label(job: Job, k: int) -> Written:
     window = Window.read(job, k, ALIGNED)
     pixels, mine = window.pixels, window.mine
     labels = np.arange(pixels.n_pixels, dtype=np.int32)
-    if job.angle is not None:
-        cosine = np.cos(np.radians(job.angle))
+    if job.joining_angle is not None:
+        cosine = np.cos(np.radians(job.joining_angle))
         _unite_similar(labels, pixels.map.normals, pixels.tail, pixels.head, mine, cosine)
     number_trees(labels)
     number = np.full(int(labels.max(initial=-1)) + 1, -1, dtype=np.int32)  # of the trees with pixels of the tile
@@ -57,7 +57,7 @@ def label(job: Job, k: int) -> Written:
             ring=window.positions(window.ring),
             tail=window.positions(tail),
             head=window.positions(head),
-            similar=similar_edges(replace(pixels, tail=tail, head=head), job.angle),
+            similar=similar_edges(replace(pixels, tail=tail, head=head), job.joining_angle),
             left_out=np.array(_left_out(job, k, int(mine.sum()))),
         ),
     }
@@ -71,12 +71,20 @@ def _left_out(job: Job, k: int, n_valid: int) -> int:
 
 
 def meet(job: Job, k: int) -> Written:
-    """Write the table ``meetings``: pairs of labels, of this tile and of others, that edges with similar normals join."""
+    """Write the table ``meetings``: pairs of labels, of this tile and of others, that edges with similar normals join.
+
+    With them goes how often these edges cross the right and the lower border of a map that wraps. A tile can be its own
+    neighbour there; ``own`` are its labels with edges, similar or not, to themselves.
+    """
     work, edges = job.work, job.work.table("labels", k, "tail", "head", "similar")
-    tail, head = (edges[end][edges["similar"]] for end in ("tail", "head"))
-    pairs = np.stack([work.at("labels", tail), work.tiling.tile_of(head), work.at("labels", head)]).astype(np.int64)
-    mine, tile, other = np.unique(pairs, axis=1)
-    return work.write_table("meetings", k, mine=mine, tile=tile, other=other)
+    (row, column), (below, beside) = (np.divmod(edges[end], work.tiling.shape[1]) for end in ("tail", "head"))
+    right = (beside < column - 1).astype(np.int64) - (beside > column + 1)
+    tile = work.tiling.tile_of(edges["head"])
+    label, other = (work.at("labels", edges[end]).astype(np.int64) for end in ("tail", "head"))
+    pairs = np.stack([label, tile, other, right, below < row])
+    mine, others, names, right, down = np.unique(pairs[:, edges["similar"]], axis=1)
+    own = np.unique(label[(tile == k) & (label == other)])
+    return work.write_table("meetings", k, mine=mine, tile=others, other=names, right=right, down=down, own=own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +100,7 @@ class Components:
     box : (4, n) int64
         Its first row, first column, last row and last column.
     crossing : (n,) bool
-        Whether it lies in more than one tile.
+        Whether it lies in more than one tile, or goes around a map that wraps in one.
     left_out : int
         Pixels of the mask without a usable normal.
     has_faces : bool
@@ -144,7 +152,8 @@ def unite(work: Work) -> Components:
         box[side] = begin
         reduce.at(box[side], component, every[side])
     lookup = Lookup(start, component)
-    crossing = pieces > 1  # its labels meet at seams only, so they lie in several tiles
+    crossing = pieces > 1  # its labels meet at seams only, so they lie in several tiles, or wrap
+    crossing[component[np.concatenate([table["own"] + base for table, base in zip(met, start)])]] = True
     work.write_lookup("components", lookup)
     work.write("crossing", None, crossing)
     left_out = sum(int(table["left_out"]) for table in tables)

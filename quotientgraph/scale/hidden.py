@@ -16,10 +16,10 @@ import numpy as np
 from laplacians.core.edges import connected_labels, root_of
 from laplacians.core.jit import kernel
 
-from ..beyond.hidden_jumps import SURE_GAP, WIDE_GAP, steady_edges
+from ..beyond.hidden_jumps import SURE_GAP, WIDE_GAP, steady_among, steady_edges
 from ..method.filling import along_trees, equations
 from .components import starts
-from .tiling import MARGIN
+from .tiling import ALIGNED, MARGIN
 from .window import Job, Window
 from .work import Work, Written
 
@@ -30,7 +30,7 @@ def plant(job: Job, k: int) -> Written:
     pixels, n = window.pixels, window.pixels.n_pixels
     label = window.values(job.work.window("labels", window.box, job.work.lookup("components")))
     weight, jump = equations(window.undivided(label), None)
-    steady = steady_edges(pixels, job.angle) & (weight > 0)
+    steady = _steady(job, window) & (weight > 0)
     entry = np.full(n, -1, dtype=np.int64)
     entry[window.ring] = np.arange(len(window.ring))
     kind = np.zeros(pixels.n_edges, dtype=np.int8)
@@ -67,6 +67,28 @@ def plant(job: Job, k: int) -> Written:
         doubt_misfit=x[tail] - x[head] - jump[doubtful],
         doubt_focal=pixels.focal_at(doubtful),
     )
+
+
+def _steady(job: Job, window: Window) -> np.ndarray:
+    """(n_edges,) bool: the edges along which the surface surely goes on, as in memory.
+
+    Beyond a border around which the map goes on, squares of pixels are counted from there, and in memory an edge counts for
+    the square of the first of its two pixels in the map.
+    """
+    pixels, box = window.pixels, window.box
+    if len(list(job.tiling.turns(box))) == 1:
+        return steady_edges(pixels, job.angle)
+    squares = []
+    for begin, n, size in zip(box[:2], box.shape, window.shape):
+        turn, at = np.divmod(begin + np.arange(n), size)
+        number = turn * -(-size // ALIGNED) + at // ALIGNED
+        squares.append((number - number[0]).astype(np.int32))
+    across = squares[1][-1] + 1
+    square = window.values(squares[0][:, None] * across + squares[1])
+    position = window.positions(np.arange(pixels.n_pixels))
+    turned = position[pixels.head] < position[pixels.tail]
+    tail, head = (np.where(turned, b, a) for a, b in ((pixels.tail, pixels.head), (pixels.head, pixels.tail)))
+    return steady_among(pixels.map.normals, square, int((squares[0][-1] + 1) * across), tail, head, job.angle)
 
 
 @dataclass(frozen=True, eq=False)

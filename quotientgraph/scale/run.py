@@ -202,7 +202,7 @@ class Run:
         """Whether the rounds of filling have come close enough to the solution."""
         change = max(float(table["change"]) for table in tables)
         size = float(max(table["high"] for table in tables) - min(table["low"] for table in tables))
-        size = 1.0 if self.job.camera.central else max(size, 1e-300)
+        size = 1.0 if self.job.camera.central or self.job.tilt is not None else max(size, 1e-300)
         faster = min(change / self.changes[-1], 0.9) if self.changes and self.changes[-1] > 0 else 0.9
         self.changes.append(change)
         logger.info("%s: largest change %.3g, relative %.3g", name, change, change / size)

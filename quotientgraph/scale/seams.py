@@ -90,10 +90,8 @@ def _edges(job: Job, k: int) -> dict[str, np.ndarray]:
 
 def _restricted(job: Job, rank: np.ndarray, position: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Keys and values of Pᵀ of values at flat positions, four for each; see `quotientgraph.scale.coarse`."""
-    grid, spacing = job.grid, job.spacing
-    row, column = np.divmod(position, job.tiling.shape[1])
-    p, q = row % spacing / spacing, column % spacing / spacing
-    row, column = row // spacing, column // spacing
+    grid, (row, column) = job.grid, np.divmod(position, job.tiling.shape[1])
+    (row, p), (column, q) = grid.cells(0, row), grid.cells(1, column)
     keys = [grid.keys(rank, row + down, column + right) for down in (0, 1) for right in (0, 1)]
     shares = [(1 - p) * (1 - q), (1 - p) * q, p * (1 - q), p * q]
     return np.concatenate(keys), np.concatenate([share * value for share in shares])

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from ..geometry.camera import Shape
+from ..geometry.wrapping import Wrap
 
 # Hidden jumps compare normals with their surroundings in squares of this many pixels; tiles and windows begin at multiples.
 ALIGNED = 8
@@ -46,17 +47,6 @@ class Box(NamedTuple):
             slice(self.left - other.left, self.right - other.left),
         )
 
-    def moved(self, columns: int) -> Box:
-        """The box so many columns further to the right."""
-        return Box(self.top, self.left + columns, self.bottom, self.right + columns)
-
-    def turns(self, width: int) -> Iterator[tuple[int, Box]]:
-        """The parts of a box that may reach beyond a map of this width: how far each was moved, and the part in the map."""
-        for begin in range(self.left // width * width, max(self.right, 1), width):
-            piece = self.moved(-begin).common(Box(self.top, 0, self.bottom, width))
-            if piece.left < piece.right:
-                yield begin, piece
-
     def common(self, other: Box) -> Box:
         """What two boxes share."""
         return Box(
@@ -65,6 +55,16 @@ class Box(NamedTuple):
             min(self.bottom, other.bottom),
             min(self.right, other.right),
         )
+
+
+class Turn(NamedTuple):
+    """A part of a box that may reach beyond the borders of a map that wraps.
+
+    `part` is in the coordinates of the box, and `source` is where its pixels are in the map.
+    """
+
+    part: Box
+    source: Box
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,9 @@ class Tiling:
         Pixels along the side of a tile, a multiple of 8.
     overlap : int
         How far the window of a tile reaches beyond it while filling is corrected, a multiple of 8.
-    around : bool
-        Whether the last column goes on in the first one. Windows then reach beyond the map: their columns may be negative
-        or above the width, and mean those a width further.
+    wrap : Wrap
+        Which borders of the map meet. Windows reach beyond these: their rows and columns may be negative or above the size
+        of the map, and mean those a turn further. A window may have a pixel several times, if the map is smaller than it.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class Tiling:
     shape: Shape
     tile: int
     overlap: int
-    around: bool = False
+    wrap: Wrap = field(default_factory=Wrap)
 
     def __post_init__(self) -> None:
         for name, least in (("tile", 2 * MARGIN), ("overlap", MARGIN)):
@@ -121,32 +121,57 @@ class Tiling:
     def window(self, k: int, reach: int) -> Box:
         """The pixels of tile `k` and those up to `reach` beyond it, inside the map."""
         core, (height, width) = self.core(k), self.shape
-        beside = reach if self.around else 0
+        below, beside = (reach if wraps else 0 for wraps in (self.wrap.y, self.wrap.x))
         return Box(core.top - reach, core.left - reach, core.bottom + reach, core.right + reach).common(
-            Box(0, -beside, height, width + beside)
+            Box(-below, -beside, height + below, width + beside)
         )
 
-    def parts(self, box: Box) -> Iterator[tuple[int, Box]]:
-        """The tiles that a box touches, and what each has of it, in the coordinates of the box."""
-        for begin, piece in box.turns(self.shape[1]):
-            for row in range(piece.top // self.tile, -(-piece.bottom // self.tile)):
-                for column in range(piece.left // self.tile, -(-piece.right // self.tile)):
+    def turns(self, box: Box) -> Iterator[Turn]:
+        """The parts of a box that do not cross a border of the map."""
+        height, width = self.shape
+        for down in range(box.top // height * height, max(box.bottom, 1), height):
+            for right in range(box.left // width * width, max(box.right, 1), width):
+                part = box.common(Box(down, right, down + height, right + width))
+                if part.top < part.bottom and part.left < part.right:
+                    yield Turn(part, Box(part.top - down, part.left - right, part.bottom - down, part.right - right))
+
+    def pieces(self, box: Box) -> Iterator[tuple[int, Turn]]:
+        """The tiles that a box touches, and what each has of it."""
+        for part, source in self.turns(box):
+            for row in range(source.top // self.tile, -(-source.bottom // self.tile)):
+                for column in range(source.left // self.tile, -(-source.right // self.tile)):
                     k = row * self.columns + column
-                    yield k, self.core(k).common(piece).moved(begin)
+                    own = self.core(k).common(source)
+                    rows, columns = own.within(source)
+                    top, left = part.top + rows.start, part.left + columns.start
+                    yield k, Turn(Box(top, left, top + own.shape[0], left + own.shape[1]), own)
 
-    def places(self, box: Box, position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rows and columns in a box of flat positions in the map; they may lie outside the box."""
-        row, column = np.divmod(position, self.shape[1])
-        column = column - box.left
-        return row - box.top, column % self.shape[1] if self.around else column
+    def parts(self, box: Box) -> Iterator[tuple[int, Box]]:
+        """The same, without where it is in the map."""
+        return ((k, turn.part) for k, turn in self.pieces(box))
 
-    def steps(self, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
-        """Which neighbour of `tail` each `head` is, both flat positions: 0 right, 1 lower left, 2 lower, 3 lower right."""
+    def meets_itself(self, box: Box) -> bool:
+        """Whether a window may have a pixel more than once."""
+        return (self.wrap.y and box.shape[0] > self.shape[0]) or (self.wrap.x and box.shape[1] > self.shape[1])
+
+    def edges(self, box: Box, tail: np.ndarray, head: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Where edges between flat positions in the map are in a box, each as often as it is there.
+
+        Returns rows and columns of their tails, counted from the corner of the box, and which neighbours their heads are:
+        0 right, 1 lower left, 2 lower, 3 lower right. A head may lie outside the box.
+        """
         (row, column), (below, beside) = (np.divmod(end, self.shape[1]) for end in (tail, head))
         right = beside - column
-        if self.around:
+        if self.wrap.x:
             right = (right + 1) % self.shape[1] - 1
-        return np.where(below == row, 0, right + 2)
+        step = np.where(below == row, 0, right + 2)
+        found = [(np.zeros(0, dtype=np.int64),) * 3]
+        for part, source in self.turns(box):
+            here = (row >= source.top) & (row < source.bottom) & (column >= source.left) & (column < source.right)
+            top, left = part.top - source.top - box.top, part.left - source.left - box.left
+            found.append((row[here] + top, column[here] + left, step[here]))
+        rows, columns, steps = (np.concatenate(one) for one in zip(*found))
+        return rows, columns, steps
 
     def seen_by(self, k: int) -> set[int]:
         """The tiles whose windows in rounds of filling have pixels of tile `k`, which are also those that its window has."""

@@ -104,9 +104,8 @@ class Work:
         the values that the lookup has for them, and −1 stays −1.
         """
         out: np.ndarray | None = None
-        for k, part in self.tiling.parts(box):
-            within = part.moved(-(part.left // self.tiling.shape[1]) * self.tiling.shape[1])
-            values = self.read(name, k)[within.within(self.tiling.core(k))]
+        for k, (part, source) in self.tiling.pieces(box):
+            values = self.read(name, k)[source.within(self.tiling.core(k))]
             if through is not None:
                 table = np.append(through.of(k), np.array([-1], dtype=through.values.dtype))
                 values = table[values]
