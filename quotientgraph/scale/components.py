@@ -11,7 +11,7 @@ from laplacians.core.jit import kernel
 
 from ..beyond.absorbing import has_notable_faces
 from ..graph.selection import similar_edges
-from .tiling import ALIGNED
+from .tiling import ALIGNED, Tiling
 from .window import Job, Window
 from .work import Lookup, Work, Written
 
@@ -99,6 +99,8 @@ class Components:
         Pixels of each component.
     box : (4, n) int64
         Its first row, first column, last row and last column.
+    reach : (n,) int64
+        Pixels along the longer side of that box, or of the one across a border around which the map goes on.
     crossing : (n,) bool
         Whether it lies in more than one tile, or goes around a map that wraps in one.
     left_out : int
@@ -110,6 +112,7 @@ class Components:
     of: Lookup
     size: np.ndarray
     box: np.ndarray
+    reach: np.ndarray
     crossing: np.ndarray
     left_out: int
     has_faces: bool
@@ -145,19 +148,38 @@ def unite(work: Work) -> Components:
     size, pieces = np.zeros(n, dtype=np.int64), np.bincount(component, minlength=n)
     np.add.at(size, component, np.concatenate(sizes))
     every = np.concatenate([table["box"] for table in tables], axis=1)
-    box = np.empty((4, n), dtype=np.int64)
-    for side, (reduce, begin) in enumerate(
-        ((np.minimum, 2**62), (np.minimum, 2**62), (np.maximum, -1), (np.maximum, -1))
-    ):
-        box[side] = begin
-        reduce.at(box[side], component, every[side])
+    box = _hull(component, n, every)
     lookup = Lookup(start, component)
     crossing = pieces > 1  # its labels meet at seams only, so they lie in several tiles, or wrap
     crossing[component[np.concatenate([table["own"] + base for table, base in zip(met, start)])]] = True
     work.write_lookup("components", lookup)
     work.write("crossing", None, crossing)
     left_out = sum(int(table["left_out"]) for table in tables)
-    return Components(lookup, size, box, crossing, left_out, _has_faces(tables, lookup, size))
+    reach = _reach(work.tiling, component, box, every)
+    return Components(lookup, size, box, reach, crossing, left_out, _has_faces(tables, lookup, size))
+
+
+def _hull(component: np.ndarray, n: int, boxes: np.ndarray) -> np.ndarray:
+    """(4, n) bounding boxes of components from those of their labels."""
+    out = np.repeat(np.array([[2**62], [2**62], [-1], [-1]]), n, axis=1)
+    for side, reduce in enumerate((np.minimum, np.minimum, np.maximum, np.maximum)):
+        reduce.at(out[side], component, boxes[side])
+    return out
+
+
+def _reach(tiling: Tiling, component: np.ndarray, box: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+    """The longer side of each component; see `Components`."""
+    sides = box[2:] - box[:2] + 1
+    turned = boxes.copy()  # the boxes of the labels if the map began in its middle
+    for axis, (size, wraps) in enumerate(zip(tiling.shape, (tiling.wrap.y, tiling.wrap.x))):
+        if wraps:
+            half = size // 2
+            low, high = boxes[axis], boxes[axis + 2]
+            across = (low < half) & (high >= half)
+            turned[axis] = np.where(across, 0, (low - half) % size)
+            turned[axis + 2] = np.where(across, size - 1, (high - half) % size)
+    again = _hull(component, box.shape[1], turned)
+    return np.minimum(sides, again[2:] - again[:2] + 1).max(axis=0)
 
 
 def _has_faces(tables: list[dict[str, np.ndarray]], of: Lookup, size: np.ndarray) -> bool:

@@ -160,7 +160,7 @@ class Run:
             work.write(f"steps.{number}", None, np.array([alpha, beta]))
             pulled = _sums(system, moved, between) + beta * pulled
             residual = residual - alpha * pulled
-            if self._settled(name, moved):
+            if self._settled(name, moved) or alpha == 0:
                 self.journal.drop(("gamma", "b"), range(self.job.tiling.n_tiles))
                 return number
         self.warnings.append(f"filling did not reach its tolerance after {_MOST_ROUNDS} rounds")
@@ -202,7 +202,8 @@ class Run:
         """Whether the rounds of filling have come close enough to the solution."""
         change = max(float(table["change"]) for table in tables)
         size = float(max(table["high"] for table in tables) - min(table["low"] for table in tables))
-        size = 1.0 if self.job.camera.central or self.job.tilt is not None else max(size, 1e-300)
+        # A plane that is filled to find the net slope may come out level; then its size is that of a tile.
+        size = 1.0 if self.job.camera.central else max(size, 1e-300 if self.job.tilt is None else self.job.tiling.tile)
         faster = min(change / self.changes[-1], 0.9) if self.changes and self.changes[-1] > 0 else 0.9
         self.changes.append(change)
         logger.info("%s: largest change %.3g, relative %.3g", name, change, change / size)

@@ -21,9 +21,7 @@ def choose_coarse(job: Job, components: Components) -> None:
 
     A component that fits into the overlap of windows needs none: each tile that has a part of it sees all of it.
     """
-    box = components.box
-    reach = np.maximum(box[2] - box[0], box[3] - box[1]) + 1
-    wide = components.crossing & (reach > job.tiling.overlap - 2)
+    wide = components.crossing & (components.reach > job.tiling.overlap - 2)
     rank = np.append(np.where(wide, np.cumsum(wide) - 1, -1), -1)
     job.work.write("coarse.rank", None, rank.astype(np.int64))
 

@@ -1,8 +1,8 @@
 """The net slope of a map in tiles that wraps: the same as `quotientgraph.beyond.net_slope` finds in memory.
 
 Where every pixel is valid it is the mean of the slopes that the normals state. Elsewhere it depends on the part of steps
-around the map that no potential explains. That is what is left of a tilted plane after it was filled as closely as a closed surface
-can follow it. So it is found by the tasks that fill the map, on the normals of such a plane.
+around the map that no potential explains. That is what is left of a tilted plane after it was filled as closely as a closed
+surface can follow it. So it is found by the tasks that fill the map, on the normals of such a plane.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .tiling import MARGIN
 from .window import Job, Window, normal_map
 from .work import Work, Written
 
-_PRECISE = 1e-8  # pixels that the filled plane may be off
+_PRECISE = 1e-8  # error of the filled plane, relative to its height or to the side of a tile
 _ANY_ANGLE = 90.0  # all normals of a plane are the same
 
 
