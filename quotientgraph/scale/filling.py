@@ -13,6 +13,7 @@ from ..graph.pixels import PixelGraph
 from ..method.filling import along_trees, equations, half_gamma, mismatch
 from .field import Field
 from .leftout import left_out_edges
+from .nearest import bend_jumps
 from .rounds import coarse_patch
 from .tiling import MARGIN
 from .window import Job, Window
@@ -101,7 +102,10 @@ def _finish(
 
 def window_weights(job: Job, window: Window, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Weights (float32) and jumps of the window's edges, as in memory."""
-    return equations(window.undivided(label), left_out_edges(job, window))
+    weight, jump = equations(window.undivided(label), left_out_edges(job, window))
+    if job.continuous:
+        bend_jumps(job, window, jump)
+    return weight, jump
 
 
 def improved(

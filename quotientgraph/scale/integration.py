@@ -22,6 +22,7 @@ from ..settings import Settings, check_angle
 from . import components
 from .borders import GROUP
 from .cameras import RayFormula
+from .continuous import use_continuity
 from .doubts import doubts
 from .journal import Journal
 from .memory import check_driver, driver_needs, peak_memory, tile_for
@@ -172,6 +173,9 @@ def integrate(
         if around and not view.central and slope != "steps":
             run.job = replace(run.job, slope=find_slope(run))
         run.choose_angle(chosen.angle if angle == "auto" else angle)
+        tiles = around.x and around.y and not view.central
+        if tiles and preset == "best" and angle == "auto":
+            use_continuity(run)
         run.stage("labels", components.label)
         n_ring, n_labels, n_cut = components.counted(work)
         needs = driver_needs(tiling, spacing, n_ring if job.contracted else 0, n_labels, min(n_cut, GROUP))
@@ -180,6 +184,8 @@ def integrate(
         found = components.unite(work)
         if not found.n:
             raise ValueError("normals: no valid pixel is left in any tile; check the mask, the frame and the camera")
+        if tiles and found.n == 1:
+            use_continuity(run)
         run.find_hidden()
         number = run.fill(found)
         scales, converged = run.scale(found, number, history.append)

@@ -53,15 +53,19 @@ def measure_rest(job: Job, k: int, rounds: dict[int, int]) -> Written:
     return job.work.write_table("slope", k, gram=gram, products=np.array([float(a @ jump) for a in rest]))
 
 
+def has_all_normals(run: Run) -> bool:
+    """Whether every pixel of the map is valid."""
+    run.stage("rises", measure_rise)
+    return sum(int(one) for one in run.job.work.column("rises", "count")) == np.prod(run.job.tiling.shape)
+
+
 def find_slope(run: Run) -> tuple[float, float]:
     """The net slope to the right and downwards of a map that wraps and is seen along parallel rays."""
     work, tiling = run.job.work, run.job.tiling
-    run.stage("rises", measure_rise)
-    count = sum(int(one) for one in work.column("rises", "count"))
     directions = [axis for axis, wraps in ((0, tiling.wrap.x), (1, tiling.wrap.y)) if wraps]
-    if count == tiling.shape[0] * tiling.shape[1]:
-        total = np.sum(work.column("rises", "total"), axis=0)
-        right, down = (float(total[axis] / count) if axis in directions else 0.0 for axis in (0, 1))
+    if has_all_normals(run):
+        mean = np.sum(work.column("rises", "total"), axis=0) / np.prod(tiling.shape)
+        right, down = (float(mean[axis]) if axis in directions else 0.0 for axis in (0, 1))
         return right, down
     if not all(("slope", k) in run.journal.done for k in range(tiling.n_tiles)):
         filled = {axis: _fill_plane(run, axis) for axis in directions}

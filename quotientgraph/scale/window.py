@@ -45,8 +45,8 @@ class Job:
         Taken out of the normals of a map that wraps; see `NormalMap.slope`.
     tilt : int or None
         0 or 1 if the normals are not to be used but those of a plane that rises by one pixel a column, or a row.
-    one : bool
-        Whether all connected pixels are one component, whatever the angle.
+    continuous : bool
+        Whether the map is one surface without any jump; then it is one component, whatever the angle.
     """
 
     source: Source
@@ -59,7 +59,7 @@ class Job:
     settings: Settings = BEST
     slope: tuple[float, float] = (0.0, 0.0)
     tilt: int | None = None
-    one: bool = False
+    continuous: bool = False
 
     @property
     def tiling(self) -> Tiling:
@@ -73,7 +73,7 @@ class Job:
     @property
     def joining_angle(self) -> float | None:
         """Degrees below which neighbouring normals make their pixels one component."""
-        return 180.0 if self.one else self.angle
+        return 180.0 if self.continuous else self.angle
 
     @property
     def contracted(self) -> bool:
