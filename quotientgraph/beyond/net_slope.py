@@ -101,11 +101,11 @@ def _unexplained(n: int, tail: np.ndarray, head: np.ndarray, step: np.ndarray) -
     return step - (x[tail] - x[head])
 
 
-def slope_warnings(slope: tuple[float, float], kept: bool) -> list[str]:
-    """What a user should know about the slope that was taken out, if it is worth a word."""
+def slope_warnings(slope: tuple[float, float], kept: bool, where: str = "result") -> list[str]:
+    """What a user should know about the slope that was taken out, if it is worth a word; `where` has it as an attribute."""
     if max(map(abs, slope)) < _STEEP or kept:
         return []
     return [
         f"the normals rise by {slope[0]:.3g} a pixel to the right and {slope[1]:.3g} downwards on average, and a surface "
-        'that wraps cannot; that slope was removed (see `result.slope`; slope="keep" keeps it)'
+        f'that wraps cannot; that slope was removed (see `{where}.slope`; slope="keep" keeps it)'
     ]

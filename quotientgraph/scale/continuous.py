@@ -35,6 +35,9 @@ def transform_columns(job: Job, k: int) -> Written:
     u, v = derivatives(job.tiling.shape)
     u = u[:, first:last]
     surface = project_spectrum(scipy.fft.fft(p, axis=0), scipy.fft.fft(q, axis=0), u, v)
+    for c in {0, _n_columns(job) - 1} if job.tiling.shape[1] % 2 == 0 else {0}:
+        if first <= c < last:  # the surface is real, and so are these columns before they are transformed
+            surface[:, c - first] = scipy.fft.fft(scipy.fft.ifft(surface[:, c - first]).real)
     return job.work.write(_COLUMNS, k, scipy.fft.ifft(np.stack([surface * u, surface * v, surface]), axis=1))
 
 

@@ -138,6 +138,7 @@ def find_hidden(work: Work) -> int:
     n = len(ring.position)
     tail, head = every["tail"][order], every["head"][order]
     x, tree = along_trees(n, tail, head, np.ones(len(order), dtype=np.float32), all_jump[order])
+    x, tree = np.append(x, 0.0), np.append(tree, -1)  # the rings may have no valid pixel at all
 
     found = []  # tail, head (positions) and gap of the edges that are apart
     for t, b in zip(tables, base):

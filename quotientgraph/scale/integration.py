@@ -196,7 +196,7 @@ def integrate(
     as_in_memory = not (joins and found.has_faces)
     if not as_in_memory:
         run.warnings.append(_NOT_JOINED)
-    run.warnings.extend(slope_warnings(run.job.slope, slope == "keep"))
+    run.warnings.extend(slope_warnings(run.job.slope, slope == "keep", "report"))
     run.conclude(found, scales, converged, piece)
     sure = run.confidence(scales) if preset != "paper" else None
     write_tables(where, found, scales.borders, work.read("shift"), piece, scales.residuals(), sure)
