@@ -192,12 +192,14 @@ def window_camera(camera: Camera, shape: Shape, box: Box) -> Camera:
 def joined_rays(box: Box, parts: list[tuple[Box, Camera]]) -> WindowRays:
     """The rays of a box from those of parts that cover it, each with the focal lengths that it has in the whole map."""
     x, y, z, focal = (np.empty(box.shape) for _ in range(4))
+    lengths: float | np.ndarray = focal
+    spherical = False
     for part, camera in parts:
         assert isinstance(camera, WindowRays)
         for out, values in ((x, camera.x), (y, camera.y), (z, camera.z), (focal, camera.lengths)):
             out[part.within(box)] = values
-    only = camera.lengths if np.ndim(camera.lengths) == 0 else focal
-    return WindowRays(x, y, z, only, camera.spherical)
+        lengths, spherical = camera.lengths if np.ndim(camera.lengths) == 0 else focal, camera.spherical
+    return WindowRays(x, y, z, lengths, spherical)
 
 
 def _slopes(rays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
