@@ -12,8 +12,8 @@ import numpy as np
 from ..geometry.camera import Camera, Pinhole, RayMap, Shape
 from ..geometry.focal import REACH, focal_lengths, radians_per_pixel
 from ..geometry.sphere import equirectangular_rays, unit_coordinates
-from ..geometry.wrapping import closes
-from .tiling import Box
+from ..geometry.wrapping import Wrap, closes
+from .tiling import Box, Turn
 
 # Rows and columns, (h, 1) and (1, w), that a formula turns into rays (h, w, 3).
 Formula = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -118,10 +118,16 @@ class RayFormula(Camera):
         return middle, bool(np.ptp(angles) < 1e-3 * middle)
 
     @property
-    def all_around(self) -> bool:
-        """Whether the last column goes on in the first one, as in a panorama of 360 degrees."""
-        rows = np.unique(np.linspace(0, self.shape[0] - 1, _PLACES).astype(int))
-        return closes(self.formula(rows[:, None], np.arange(self.shape[1])[None, :]))
+    def wrap(self) -> Wrap:
+        """Whether the last column goes on in the first one, as in a panorama of 360 degrees, and rows meet at poles."""
+        height, width = self.shape
+        rows, columns = (np.unique(np.linspace(0, n - 1, _PLACES).astype(int)) for n in self.shape)
+        every = np.arange(width)[None, :]
+        if not closes(self.formula(rows[:, None], every)):
+            return Wrap()
+        first, last = (self.formula(np.array([[row]]), every)[0] for row in (0, height - 1))
+        lines = self.formula(np.arange(height)[:, None], columns[None, :])
+        return Wrap(x=True).with_poles(first, last, lines, self.shape)
 
     @cached_property
     def usual_focal(self) -> float:
@@ -189,15 +195,15 @@ def window_camera(camera: Camera, shape: Shape, box: Box) -> Camera:
     )
 
 
-def joined_rays(box: Box, parts: list[tuple[Box, Camera]]) -> WindowRays:
+def joined_rays(box: Box, parts: list[tuple[Turn, Camera]]) -> WindowRays:
     """The rays of a box from those of parts that cover it, each with the focal lengths that it has in the whole map."""
     x, y, z, focal = (np.empty(box.shape) for _ in range(4))
     lengths: float | np.ndarray = focal
     spherical = False
-    for part, camera in parts:
+    for turn, camera in parts:
         assert isinstance(camera, WindowRays)
         for out, values in ((x, camera.x), (y, camera.y), (z, camera.z), (focal, camera.lengths)):
-            out[part.within(box)] = values
+            out[turn.part.within(box)] = turn.seen(np.broadcast_to(values, turn.part.shape))
         lengths, spherical = camera.lengths if np.ndim(camera.lengths) == 0 else focal, camera.spherical
     return WindowRays(x, y, z, lengths, spherical)
 

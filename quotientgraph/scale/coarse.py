@@ -41,13 +41,19 @@ class Grid:
     wrap: Wrap = field(default_factory=Wrap)
 
     @property
+    def poles(self) -> bool:
+        """Whether rows meet at a pole. The nodes at a pole are one, and the others are the same half a turn further."""
+        return self.wrap.top or self.wrap.bottom
+
+    @property
     def nodes(self) -> tuple[int, int]:
         """Nodes in a column and in a row of the grid."""
-        rows, columns = (
-            max(1, n // self.spacing) if wraps else (n - 1) // self.spacing + 2
-            for n, wraps in zip(self.shape, (self.wrap.y, self.wrap.x))
+        (height, width), spacing = self.shape, self.spacing
+        rows = max(1, height // spacing) if self.wrap.y else (height - 1) // spacing + 2
+        columns = max(1, width // spacing) if self.wrap.x else (width - 1) // spacing + 2
+        return (
+            (max(1, (height - 1) // spacing) + 1, 2 * max(1, width // 2 // spacing)) if self.poles else (rows, columns)
         )
-        return rows, columns
 
     @property
     def size(self) -> int:
@@ -57,6 +63,12 @@ class Grid:
     def keys(self, rank: np.ndarray, row: np.ndarray, column: np.ndarray) -> np.ndarray:
         """The number that nodes of components have in the whole map, int64; the three are broadcast."""
         rows, columns = self.nodes
+        if self.poles:
+            beyond = (row < 0) | (row >= rows)
+            column = np.where(beyond, column + columns // 2, column)
+            row = np.where(beyond, np.where(row < 0, -row, 2 * (rows - 1) - row), row)
+            for wraps, at in ((self.wrap.top, 0), (self.wrap.bottom, rows - 1)):
+                column = np.where(wraps & (row == at), 0, column)
         return rank * self.size + row % rows * columns + column % columns
 
     def cells(self, axis: int, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -64,13 +76,32 @@ class Grid:
 
         Beyond a border around which the map goes on, nodes are counted on.
         """
-        size, spacing, nodes = self.shape[axis], self.spacing, self.nodes[axis]
-        if not (self.wrap.y, self.wrap.x)[axis]:
-            return at // spacing, at % spacing / spacing
+        size, nodes = self.shape[axis], self.nodes[axis]
+        if self.poles:
+            if axis == 0:
+                return self._rows_and_beyond(at)
+            size, nodes = size // 2, nodes // 2
+        elif not (self.wrap.y, self.wrap.x)[axis]:
+            return at // self.spacing, at % self.spacing / self.spacing
         turn, at = np.divmod(at, size)
-        node = np.minimum(at // spacing, nodes - 1)
-        length = np.where(node < nodes - 1, spacing, size - (nodes - 1) * spacing)
-        return turn * nodes + node, (at - node * spacing) / length
+        node, way = self._within(at, size, nodes)
+        return turn * nodes + node, way
+
+    def _within(self, at: np.ndarray, size: int, cells: int) -> tuple[np.ndarray, np.ndarray]:
+        """Cells of the usual size, but for the last one, which is as long as it takes."""
+        node = np.minimum(at // self.spacing, cells - 1)
+        return node, (at - node * self.spacing) / np.where(
+            node < cells - 1, self.spacing, size - (cells - 1) * self.spacing
+        )
+
+    def _rows_and_beyond(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows that may lie beyond a pole, where they are counted backwards; the first and the last row are nodes."""
+        height, cells = self.shape[0], self.nodes[0] - 1
+        above, below = at < 0, at >= height
+        inside = np.where(above, -1 - at, np.where(below, 2 * height - 1 - at, at))
+        node, way = self._within(inside, height - 1, cells)
+        node = np.where(above, -1 - node, np.where(below, 2 * cells - 1 - node, node))
+        return node, np.where(above | below, 1 - way, way)
 
 
 @dataclass(frozen=True, eq=False)

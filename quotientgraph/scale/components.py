@@ -41,8 +41,7 @@ def label(job: Job, k: int) -> Written:
     _add_normals(labels, pixels.map.normals, normal)
     step = max(1, pixels.n_edges // _SAMPLE)
     n_cut = step * _add_noise(labels, pixels.map.normals, pixels.tail, pixels.head, step, noise)
-    seam = window.seam
-    tail, head = pixels.tail[seam], pixels.head[seam]
+    tail, head = window.seam_ends
     return {
         **job.work.write_numbers("labels", k, window.tile_image(labels, -1)),
         **job.work.write_table(

@@ -88,8 +88,8 @@ class Field:
         chosen = np.zeros(self.number.shape, dtype=bool)
         window, (height, width) = chosen[self.inner], self.tiling.shape
         wrap = self.tiling.wrap
-        window[:1] |= wrap.y or self.box.top > 0
-        window[-1:] |= wrap.y or self.box.bottom < height
+        window[:1] |= wrap.y or wrap.top or self.box.top > 0
+        window[-1:] |= wrap.y or wrap.bottom or self.box.bottom < height
         window[:, :1] |= wrap.x or self.box.left > 0
         window[:, -1:] |= wrap.x or self.box.right < width
         return np.flatnonzero(chosen)

@@ -76,19 +76,20 @@ def _steady(job: Job, window: Window) -> np.ndarray:
     the square of the first of its two pixels in the map.
     """
     pixels, box = window.pixels, window.box
-    if len(list(job.tiling.turns(box))) == 1:
+    turns = list(job.tiling.turns(box))
+    if len(turns) == 1:
         return steady_edges(pixels, job.angle)
-    squares = []
-    for begin, n, size in zip(box[:2], box.shape, window.shape):
-        turn, at = np.divmod(begin + np.arange(n), size)
-        number = turn * -(-size // ALIGNED) + at // ALIGNED
-        squares.append((number - number[0]).astype(np.int32))
-    across = squares[1][-1] + 1
-    square = window.values(squares[0][:, None] * across + squares[1])
+    square, n = np.empty(box.shape, dtype=np.int32), 0
+    for turn in turns:
+        rows, columns = (
+            np.arange(begin, end) // ALIGNED - begin // ALIGNED for begin, end in zip(turn.source[:2], turn.source[2:])
+        )
+        square[turn.part.within(box)] = turn.seen(n + rows[:, None] * (columns[-1] + 1) + columns)
+        n += int((rows[-1] + 1) * (columns[-1] + 1))
     position = window.positions(np.arange(pixels.n_pixels))
     turned = position[pixels.head] < position[pixels.tail]
     tail, head = (np.where(turned, b, a) for a, b in ((pixels.tail, pixels.head), (pixels.head, pixels.tail)))
-    return steady_among(pixels.map.normals, square, int((squares[0][-1] + 1) * across), tail, head, job.angle)
+    return steady_among(pixels.map.normals, window.values(square), n, tail, head, job.angle)
 
 
 @dataclass(frozen=True, eq=False)

@@ -143,7 +143,8 @@ def integrate(
     check_pool(client, workers)
     about = [*corrected, *doubts(source, view, frame)]
     if around and view.spherical:
-        about.append("the two ends of the panorama were joined; rows at its poles were not joined across them")
+        poles = ", and its rows at the poles across these" if around.top or around.bottom else ""
+        about.append(f"the two ends of the panorama were joined{poles}")
     identity = {
         "quotientgraph": __version__,
         "input": [source.normals.identity, None if source.mask is None else source.mask.identity],
@@ -238,16 +239,16 @@ def integrate(
 def _wrap(wanted: str | None, view: Camera, shape: tuple[int, int]) -> Wrap:
     """Which borders of the map meet, from what the user asks for."""
     if not isinstance(view, RayFormula):
-        found = Wrap.from_name(wanted or "none", view, shape)
-        return Wrap(found.x, found.y)
-    if wanted in ("none", None) or (wanted == "auto" and not view.all_around):
+        return Wrap.from_name(wanted or "none", view, shape)
+    found = view.wrap
+    if wanted in ("none", None) or (wanted == "auto" and not found):
         return Wrap()
-    if wanted not in ("auto", "x") or not view.all_around:
+    if wanted not in ("auto", "x") or not found:
         raise ValueError(
             f"wrap={wanted!r}: of rays by a formula the left and the right border meet, if they go all around, "
             'and no others; use wrap="auto", or a RayMap'
         )
-    return Wrap(x=True)
+    return found
 
 
 def _refuse_what_needs_the_whole_map(settings: dict[str, Any]) -> None:

@@ -31,7 +31,7 @@ def bend_jumps(job: Job, window: Window, jump: np.ndarray) -> None:
     `quotientgraph.method.torus.fill_torus` does.
     """
     pixels, image = window.pixels, np.empty((3, *window.box.shape))
-    for part, source in job.tiling.turns(window.box):
+    for part, source, _ in job.tiling.turns(window.box):
         rows, columns = part.within(window.box)
         for k in range(job.tiling.n_tiles):
             own = strip(job, k).common(source)

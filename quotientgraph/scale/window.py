@@ -91,27 +91,26 @@ class Window:
         The window, and the tile inside it.
     pixels : PixelGraph
         G0 of the window.
-    shape : (H, W)
+    tiling : Tiling
         Of the whole map.
     """
 
     box: Box
     core: Box
     pixels: PixelGraph
-    shape: Shape
+    tiling: Tiling
 
     @classmethod
     def read(cls, job: Job, k: int, reach: int) -> Window:
         """Read tile `k` and up to `reach` pixels around it."""
         box = job.tiling.window(k, reach)
         pixels = PixelGraph.from_map(normal_map(job, box), job.connectivity)
-        return cls(box, job.tiling.core(k), pixels, job.tiling.shape)
+        return cls(box, job.tiling.core(k), pixels, job.tiling)
 
     def positions(self, pixels: np.ndarray) -> np.ndarray:
         """(n,) int64 flat positions of the given pixels in the whole map."""
         row, column = np.divmod(self.pixels.map.position[pixels].astype(np.int64), self.box.shape[1])
-        height, width = self.shape
-        return (row + self.box.top) % height * width + (column + self.box.left) % width
+        return self.tiling.positions(row + self.box.top, column + self.box.left)
 
     @cached_property
     def mine(self) -> np.ndarray:
@@ -127,17 +126,51 @@ class Window:
         _find_inside(self.mine, self.pixels.tail, self.pixels.head, out)
         return out
 
+    @property
+    def shape(self) -> Shape:
+        """(H, W) of the whole map."""
+        return self.tiling.shape
+
+    def owns(self, edges: np.ndarray) -> np.ndarray:
+        """(n,) bool: the given edges that belong to the tile, which are its own and some to others; each belongs to one.
+
+        That is the tile of the tail. Across a pole, both ends see the other above them, or both below, so the one that comes
+        first in the map decides.
+        """
+        tail, head = self.pixels.tail[edges], self.pixels.head[edges]
+        out, (height, width) = self.mine[tail], self.box.shape
+        for wraps, row in ((self.tiling.wrap.top, -1), (self.tiling.wrap.bottom, self.shape[0] - 1)):
+            first = row - self.box.top
+            if wraps and 0 <= first < height - 1:
+                at = self.pixels.map.position
+                over = np.flatnonzero((at[tail] // width == first) & (at[head] // width == first + 1))
+                a, b = tail[over], head[over]
+                before = self.positions(a) < self.positions(b)
+                out[over] = np.where(before, self.mine[a], self.mine[b])
+        return out
+
     @cached_property
     def seam(self) -> np.ndarray:
         """Numbers of the edges from a pixel of the tile to a pixel of another tile; each edge is listed by one tile."""
         # Only pixels of the ring have such edges, and edges are sorted by tail.
         tail, head = self.pixels.tail, self.pixels.head
-        first = np.searchsorted(tail, self.ring.astype(np.int32))  # of the same type, or the edges would be copied
+        ends = self.ring
+        if self.tiling.wrap.top and self.box.top < 0:  # the row beyond the pole
+            bounds = np.array([-1 - self.box.top, -self.box.top]) * self.box.shape[1]
+            ends = np.append(np.arange(*np.searchsorted(self.pixels.map.position, bounds)), ends)
+        first = np.searchsorted(tail, ends.astype(np.int32))  # of the same type, or the edges would be copied
         edge = (first[:, None] + np.arange(self.pixels.connectivity // 2)).ravel()
         edge = edge[edge < len(tail)]
-        from_ring = np.zeros(self.pixels.n_pixels, dtype=bool)
-        from_ring[self.ring] = True
-        return np.unique(edge[from_ring[tail[edge]] & ~self.mine[head[edge]]])
+        among = np.zeros(self.pixels.n_pixels, dtype=bool)
+        among[ends] = True
+        edge = edge[among[tail[edge]] & (self.mine[tail[edge]] != self.mine[head[edge]])]
+        return np.unique(edge[self.owns(edge)])
+
+    @cached_property
+    def seam_ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """The two pixels of each edge of `seam`, that of the tile first."""
+        tail, head = self.pixels.tail[self.seam], self.pixels.head[self.seam]
+        return np.where(self.mine[tail], tail, head), np.where(self.mine[tail], head, tail)
 
     @cached_property
     def ring(self) -> np.ndarray:
@@ -211,18 +244,18 @@ def _read(job: Job, box: Box) -> tuple[np.ndarray, np.ndarray | None]:
     normals = np.empty((*box.shape, 3), dtype=read[0][0].dtype)
     mask = None if read[0][1] is None else np.empty(box.shape, dtype=bool)
     for turn, (values, chosen) in zip(turns, read):
-        normals[turn.part.within(box)] = values
-        if mask is not None:
-            mask[turn.part.within(box)] = chosen
+        normals[turn.part.within(box)] = turn.seen(values)
+        if mask is not None and chosen is not None:
+            mask[turn.part.within(box)] = turn.seen(chosen)
     return normals, mask
 
 
 def _camera(job: Job, box: Box) -> Camera:
     """The camera of such a box."""
     turns, shape = list(job.tiling.turns(box)), job.tiling.shape
-    if len(turns) == 1 or not job.camera.central:
+    if turns == [(box, box, False)] or not job.camera.central:
         return window_camera(job.camera, shape, turns[0].source)
-    return joined_rays(box, [(turn.part, window_camera(job.camera, shape, turn.source)) for turn in turns])
+    return joined_rays(box, [(turn, window_camera(job.camera, shape, turn.source)) for turn in turns])
 
 
 @kernel
