@@ -21,7 +21,8 @@ def choose_coarse(job: Job, components: Components) -> None:
 
     A component that fits into the overlap of windows needs none: each tile that has a part of it sees all of it.
     """
-    wide = components.crossing & (components.reach > job.tiling.overlap - 2)
+    reach = np.minimum(components.reach, components.size)  # around a pole a small one may seem long
+    wide = components.crossing & (reach > job.tiling.overlap - 2)
     rank = np.append(np.where(wide, np.cumsum(wide) - 1, -1), -1)
     job.work.write("coarse.rank", None, rank.astype(np.int64))
 
