@@ -162,7 +162,14 @@ class QuotientGraph(ExportedQuotient):
             angle=chosen,
             preset=preset if by_angle else None,
             seconds={"graph": formed - began, "components": working_clock() - formed},
-            warnings=(*found.warnings, *about_mask, *about_image, *corrected, *doubts, *slope_warnings(pixels)),
+            warnings=(
+                *found.warnings,
+                *about_mask,
+                *about_image,
+                *corrected,
+                *doubts,
+                *slope_warnings(pixels.map.slope, pixels.map.keeps_slope),
+            ),
         )
 
     def optimize(

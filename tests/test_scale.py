@@ -518,10 +518,10 @@ def test_memory_decides_on_the_tile():
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
-        ({"wrap": "x"}, r"wrap='x': .*no others.*quotientgraph\.integrate"),
+        ({"camera": Pinhole(100.0, 100.0, 96.0, 48.0), "wrap": "x"}, "wrap='x': a pinhole camera .*Orthographic"),
         ({"joining": "certain"}, "joining: .*leave it out"),
         ({"anchors": [(1, 1, 1.0)]}, "anchors: .*leave it out"),
-        ({"camera": RayMap.equirectangular((96, 192)), "wrap": "y"}, "wrap='y': .*no others"),
+        ({"camera": RayMap.equirectangular((96, 192)), "wrap": "y"}, "wrap='y': the rays .*wrap="),
     ],
     ids=["wrap", "joining", "anchors", "panorama"],
 )

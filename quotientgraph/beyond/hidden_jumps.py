@@ -73,13 +73,20 @@ def steady_edges(graph: PixelGraph, angle: float | None) -> np.ndarray:
     """
     height, width = graph.map.shape
     across = -(-width // _TILE)
+    tile = _tiles(graph.map.position, width, across)
+    return steady_among(graph.map.normals, tile, across * -(-height // _TILE), graph.tail, graph.head, angle)
+
+
+def steady_among(
+    normals: np.ndarray, tile: np.ndarray, n_tiles: int, tail: np.ndarray, head: np.ndarray, angle: float | None
+) -> np.ndarray:
+    """The same for pixels in given tiles, (n_pixels,) int32; an edge counts for the median of the tile of its tail."""
     limit = 2 * np.sin(np.radians(180 if angle is None else angle) / 2)
     least = 2 * np.sin(np.radians(_UNDOUBTED) / 2)
-    out = np.empty(graph.n_edges, dtype=bool)
-    count = np.zeros((across * -(-height // _TILE), _N_BINS + 1), dtype=np.int32)
-    median, tile = np.empty(len(count)), _tiles(graph.map.position, width, across)
-    _medians(graph.map.normals, tile, graph.tail, graph.head, _N_BINS * _UNUSUAL / limit, count, median)
-    _below(graph.map.normals, tile, graph.tail, graph.head, median, limit, least, out)
+    out = np.empty(len(tail), dtype=bool)
+    count, median = np.zeros((n_tiles, _N_BINS + 1), dtype=np.int32), np.empty(n_tiles)
+    _medians(normals, tile, tail, head, _N_BINS * _UNUSUAL / limit, count, median)
+    _below(normals, tile, tail, head, median, limit, least, out)
     return out
 
 

@@ -34,12 +34,17 @@ def levelled(pixels: PixelGraph, choice: str = "remove") -> PixelGraph:
         "keep" takes the slope out of the normals too, and adds it to the depth in the end. "steps" leaves the normals as
         they are: the surface closes by steps where it may break, as rows of roof tiles do.
     """
-    if choice not in SLOPES:
-        raise ValueError(f"slope={choice!r} is not known; use one of {', '.join(map(repr, SLOPES))}")
+    check_slope(choice)
     m = pixels.map
     if not m.wrap or m.camera.central or choice == "steps":
         return pixels
     return replace(pixels, map=replace(m, slope=net_slope(pixels), keeps_slope=choice == "keep"))
+
+
+def check_slope(choice: str) -> None:
+    """Raise a `ValueError` unless a choice is one of `SLOPES`."""
+    if choice not in SLOPES:
+        raise ValueError(f"slope={choice!r} is not known; use one of {', '.join(map(repr, SLOPES))}")
 
 
 def net_slope(pixels: PixelGraph) -> tuple[float, float]:
@@ -58,13 +63,22 @@ def net_slope(pixels: PixelGraph) -> tuple[float, float]:
         rest = _unexplained(pixels.n_pixels, tail, head, -steps[k].astype(np.float64)) if wraps else None
         if rest is not None:
             around[k] = rest
+    if not around:
+        return 0.0, 0.0
+    jump = planar(m, tail, head)
+    gram = [[float(a @ b) for b in around.values()] for a in around.values()]
+    return best_slope(list(around), np.array(gram), np.array([float(a @ jump) for a in around.values()]))
+
+
+def best_slope(directions: list[int], gram: np.ndarray, products: np.ndarray) -> tuple[float, float]:
+    """The slopes in the given directions, 0 by column and 1 by row, that explain most of the jumps.
+
+    `gram` has the products of what no potential explains of steps in those directions, and `products` their products with
+    the jumps.
+    """
     slope = [0.0, 0.0]
-    if around:
-        jump = planar(m, tail, head)
-        gram = [[float(a @ b) for b in around.values()] for a in around.values()]
-        found = np.linalg.lstsq(gram, [float(a @ jump) for a in around.values()], rcond=1e-9)[0]
-        for k, value in zip(around, found.tolist(), strict=True):
-            slope[k] = value
+    for k, value in zip(directions, np.linalg.lstsq(gram, products, rcond=1e-9)[0].tolist(), strict=True):
+        slope[k] = value
     return slope[0], slope[1]
 
 
@@ -87,12 +101,11 @@ def _unexplained(n: int, tail: np.ndarray, head: np.ndarray, step: np.ndarray) -
     return step - (x[tail] - x[head])
 
 
-def slope_warnings(pixels: PixelGraph) -> list[str]:
-    """What a user should know about the slope that was taken out, if it is worth a word."""
-    slope = pixels.map.slope
-    if max(map(abs, slope)) < _STEEP or pixels.map.keeps_slope:
+def slope_warnings(slope: tuple[float, float], kept: bool, where: str = "result") -> list[str]:
+    """What a user should know about the slope that was taken out, if it is worth a word; `where` has it as an attribute."""
+    if max(map(abs, slope)) < _STEEP or kept:
         return []
     return [
         f"the normals rise by {slope[0]:.3g} a pixel to the right and {slope[1]:.3g} downwards on average, and a surface "
-        'that wraps cannot; that slope was removed (see `result.slope`; slope="keep" keeps it)'
+        f'that wraps cannot; that slope was removed (see `{where}.slope`; slope="keep" keeps it)'
     ]

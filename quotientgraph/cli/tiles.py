@@ -14,7 +14,7 @@ from .reconstruct import given_settings
 
 _ONLY_TILES = ("tile", "scheduler", "workers", "memory", "resume", "overwrite")
 _NOT_WITH_TILES = (
-    "method", "depth_prior", "prior_confidence", "anchor", "texture", "dump_systems", "rays", "slope",
+    "method", "depth_prior", "prior_confidence", "anchor", "texture", "dump_systems", "rays",
     "segments", "split_image", "lines", "faces", "error", "contact", "take", "alternatives",
 )  # fmt: skip
 
@@ -64,8 +64,7 @@ def run(args: argparse.Namespace) -> int:
     place = args.inputs[0]
     mask = None if args.mask in (None, "none") else args.mask
     options: dict[str, Any] = {} if args.connectivity is None else {"connectivity": args.connectivity}
-    if args.wrap is not None:
-        options["wrap"] = args.wrap
+    options |= {name: getattr(args, name) for name in ("wrap", "slope") if getattr(args, name) is not None}
     if args.angle is not None:
         options["angle"] = None if args.angle == "none" else args.angle
     with contextlib.closing(StageBar(Path(place).name, args.quiet or args.json)) as bar:

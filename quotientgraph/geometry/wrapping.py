@@ -82,8 +82,7 @@ class Wrap:
                 f"wrap={name!r}: the rays at opposite borders of the ray map are farther apart than neighbours; "
                 'use wrap="none", or a ray map that goes all around'
             )
-        poles = found.x and not found.y and shape[1] % 2 == 0 and shape[1] >= _SMALLEST_POLE and shape[0] > 1
-        return cls(found.x, found.y, poles and _is_pole(rays), poles and _is_pole(rays[::-1]))
+        return found.with_poles(rays[0], rays[-1], rays[:, :: max(1, rays.shape[1] // _N_LINES)], shape)
 
     @classmethod
     def _checked(cls, name: str, shape: Shape) -> Wrap:
@@ -94,6 +93,11 @@ class Wrap:
                     f'wrap={name!r}: an image that wraps is at least {_SMALLEST} pixels {what}, got {n}; use wrap="none"'
                 )
         return out
+
+    def with_poles(self, first: np.ndarray, last: np.ndarray, lines: np.ndarray, shape: Shape) -> Wrap:
+        """The same with the poles of rays: (W, 3) are those of the first and last row, (H, n, 3) those of some columns."""
+        poles = self.x and not self.y and shape[1] % 2 == 0 and shape[1] >= _SMALLEST_POLE and shape[0] > 1
+        return Wrap(self.x, self.y, poles and _is_pole(first, lines), poles and _is_pole(last, lines))
 
     def __bool__(self) -> bool:
         return self.x or self.y
@@ -174,10 +178,10 @@ def closes(rays: np.ndarray) -> bool:
     return bool(np.mean((largest > 0) & (seam[judged] <= _SEAM * largest)) > 0.9)
 
 
-def _is_pole(rays: np.ndarray) -> bool:
-    """Whether all rays of the first row surround one point, nearer to it than the usual step between rows."""
-    first = _unit(rays[0])
-    step = np.linalg.norm(np.diff(_unit(rays[:, :: max(1, rays.shape[1] // _N_LINES)]), axis=0), axis=-1)
+def _is_pole(row: np.ndarray, lines: np.ndarray) -> bool:
+    """Whether all rays of a row surround one point, nearer to it than the usual step between rows in some columns."""
+    first = _unit(row)
+    step = np.linalg.norm(np.diff(_unit(lines), axis=0), axis=-1)
     step = step[step > 0]
     if not np.isfinite(first).all() or not len(step):
         return False

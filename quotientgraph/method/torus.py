@@ -31,9 +31,13 @@ def is_continuous(pixels: PixelGraph) -> bool:
     if not (m.wrap.x and m.wrap.y) or m.camera.central or m.n_pixels != m.index.size or len(pixels.removed):
         return False
     stated = stated_slopes(m)
-    found = slopes_of(project(*stated))
-    cosine = np.empty(m.shape[0])
-    _least_cosine(*stated, *found, m.slope, cosine)
+    return explains(*stated, *slopes_of(project(*stated)), m.slope)
+
+
+def explains(p: np.ndarray, q: np.ndarray, along: np.ndarray, down: np.ndarray, slope: tuple[float, float]) -> bool:
+    """Whether slopes (p, q) and those of a surface, all (H, W) and less the net slope, are of the same normals."""
+    cosine = np.empty(len(p))
+    _least_cosine(p, q, along, down, slope, cosine)
     return bool(cosine.min() > np.cos(np.radians(_EXPLAINED)))
 
 
@@ -110,30 +114,31 @@ def stated_slopes(normal_map: NormalMap) -> tuple[np.ndarray, np.ndarray]:
 
 def project(p: np.ndarray, q: np.ndarray) -> np.ndarray:
     """(H, W) the periodic surface whose gradient is nearest to (p, q), by Frankot and Chellappa's projection."""
-    u, v = _derivatives(p.shape)
-    spectrum = scipy.fft.rfft2(p)
-    spectrum *= u
-    other = scipy.fft.rfft2(q)
-    other *= v
-    spectrum += other
-    del other
-    power = np.square(u.imag) + np.square(v.imag)
-    power[0, 0] = 1.0
-    spectrum /= -power
-    spectrum[0, 0] = 0
+    spectrum = project_spectrum(scipy.fft.rfft2(p), scipy.fft.rfft2(q), *derivatives(p.shape))
     return scipy.fft.irfft2(spectrum, p.shape, overwrite_x=True)
+
+
+def project_spectrum(p: np.ndarray, q: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """The same for spectra, or columns of them: that of the surface. Both are overwritten; u and v are the `derivatives`."""
+    p *= u
+    q *= v
+    p += q
+    power = np.square(u.imag) + np.square(v.imag)
+    power[power == 0] = np.inf  # the mean is not determined
+    p /= -power
+    return p
 
 
 def slopes_of(surface: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The derivatives of a periodic surface by u and v, two (H, W) arrays."""
     spectrum = scipy.fft.rfft2(surface)
-    u, v = _derivatives(surface.shape)
+    u, v = derivatives(surface.shape)
     along = scipy.fft.irfft2(u * spectrum, surface.shape, overwrite_x=True)
     spectrum *= v
     return along, scipy.fft.irfft2(spectrum, surface.shape, overwrite_x=True)
 
 
-def _derivatives(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+def derivatives(shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     """What a derivative by u and by v is in the spectrum of a real image."""
     return 2j * np.pi * scipy.fft.rfftfreq(shape[1])[None, :], 2j * np.pi * scipy.fft.fftfreq(shape[0])[:, None]
 

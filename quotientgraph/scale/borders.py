@@ -16,6 +16,7 @@ import numpy as np
 from laplacians import Pattern
 
 from ..beyond.creases import edge_angles, residual_range
+from ..graph.quotient import Quotient
 from ..method.cutedges import CutEdges
 from ..method.weights import Outliers
 from .components import Components
@@ -45,7 +46,7 @@ def gather(job: Job, k: int, number: int) -> Written:
     label = window.values(work.window("labels", window.box, work.lookup("components")))
     filled = window.values(potential(work, window.box, number)[0])
     graph = window.quotient(label, job.angle)
-    graph = replace(graph, cut=graph.cut[window.mine[pixels.tail[graph.cut]]])
+    graph = replace(graph, cut=graph.cut[window.owns(graph.cut)])
     edges = np.empty(len(graph.cut), dtype=EDGE)
     if len(edges):
         cut = CutEdges.from_graph(graph, filled, Outliers.from_settings(job.settings).scale(pixels.map))
@@ -55,6 +56,7 @@ def gather(job: Job, k: int, number: int) -> Written:
             edges[field] = getattr(cut, field)
         edges["tail"], edges["head"] = name[cut.pattern.tail[cut.pair]], name[cut.pattern.head[cut.pair]]
         edges["key"] = window.keys(cut.number)
+        _look_straight_over_poles(window, graph, filled, cut)
         edges["beyond"], edges["gamma_squared"] = cut.beyond.T, cut.gamma_squared.T
         edges["beyond_component"] = np.where(cut.beyond_component < 0, -1, name[cut.beyond_component]).T
         edges["room"] = residual_range(graph, cut).T
@@ -74,6 +76,27 @@ def gather(job: Job, k: int, number: int) -> Written:
             total=np.bincount(local[mine], filled[mine], n).astype(np.float64) if n else np.zeros(0),
         ),
     }
+
+
+def _look_straight_over_poles(window: Window, graph: Quotient, filled: np.ndarray, cut: CutEdges) -> None:
+    """Set the pixels beyond cut edges across a pole to those in memory, which are in the column of their neighbour."""
+    wrap, pixels, width = window.tiling.wrap, graph.pixels, window.box.shape[1]
+    if not (wrap.top or wrap.bottom):
+        return
+    row, column = np.divmod(pixels.map.position, width)
+    row = row + window.box.top
+    tail, head = pixels.tail[cut.number], pixels.head[cut.number]
+    turned = graph.labels[tail] > graph.labels[head]
+    for wraps, above in ((wrap.top, -1), (wrap.bottom, window.shape[0] - 1)):
+        over = np.flatnonzero((row[tail] == above) & (row[head] == above + 1)) if wraps else np.zeros(0, dtype=np.int64)
+        for side in (0, 1):
+            upper = turned[over] == bool(side)  # whether this end is the tail
+            end = np.where(upper, tail[over], head[over])
+            v = row[end] + np.where(upper, -1, 1) - window.box.top
+            seen = (v >= 0) & (v < window.box.shape[0])
+            other = np.where(seen, pixels.map.index[np.where(seen, v, 0), column[end]], -1)
+            cut.beyond[side, over] = np.where(other >= 0, filled[other] - filled[end], 0.0)
+            cut.beyond_component[side, over] = np.where(other >= 0, graph.labels[other], -1)
 
 
 @dataclass(frozen=True, eq=False)

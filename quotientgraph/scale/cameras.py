@@ -12,8 +12,8 @@ import numpy as np
 from ..geometry.camera import Camera, Pinhole, RayMap, Shape
 from ..geometry.focal import REACH, focal_lengths, radians_per_pixel
 from ..geometry.sphere import equirectangular_rays, unit_coordinates
-from ..geometry.wrapping import closes
-from .tiling import Box
+from ..geometry.wrapping import Wrap, closes
+from .tiling import Box, Turn
 
 # Rows and columns, (h, 1) and (1, w), that a formula turns into rays (h, w, 3).
 Formula = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -57,7 +57,7 @@ class RayFormula(Camera):
     ) -> Self:
         """Panorama whose columns are longitudes and whose rows are latitudes; see `RayMap.equirectangular`.
 
-        The two ends of a panorama of 360 degrees meet, if its width is a multiple of 8.
+        The two ends of a panorama of 360 degrees meet.
         """
         equirectangular_rays((1, 1), longitude, latitude)  # raises what is wrong with them
         return cls(partial(_equirectangular, shape, longitude, latitude), shape, True)
@@ -81,11 +81,9 @@ class RayFormula(Camera):
         """The rays of a box, with the focal lengths that they have in the whole map."""
         reach = REACH if self.spherical else 1
         wide = Box(box.top - reach, box.left - reach, box.bottom + reach, box.right + reach)
-        # A box beyond the left or the right border is one of a map that goes all around.
-        wide = wide.common(Box(0, min(box.left, 0), self.shape[0], max(box.right, self.shape[1])))
+        wide = wide.common(Box(0, 0, *self.shape))
         part = box.within(wide)
-        columns = np.arange(wide.left, wide.right) % self.shape[1]
-        rays = self.formula(np.arange(wide.top, wide.bottom)[:, None], columns[None, :])
+        rays = self.formula(np.arange(wide.top, wide.bottom)[:, None], np.arange(wide.left, wide.right)[None, :])
         if self.spherical:
             return self._around(rays, part)
         x, y = _slopes(rays)
@@ -120,10 +118,16 @@ class RayFormula(Camera):
         return middle, bool(np.ptp(angles) < 1e-3 * middle)
 
     @property
-    def all_around(self) -> bool:
-        """Whether the last column goes on in the first one, as in a panorama of 360 degrees."""
-        rows = np.unique(np.linspace(0, self.shape[0] - 1, _PLACES).astype(int))
-        return closes(self.formula(rows[:, None], np.arange(self.shape[1])[None, :]))
+    def wrap(self) -> Wrap:
+        """Whether the last column goes on in the first one, as in a panorama of 360 degrees, and rows meet at poles."""
+        height, width = self.shape
+        rows, columns = (np.unique(np.linspace(0, n - 1, _PLACES).astype(int)) for n in self.shape)
+        every = np.arange(width)[None, :]
+        if not closes(self.formula(rows[:, None], every)):
+            return Wrap()
+        first, last = (self.formula(np.array([[row]]), every)[0] for row in (0, height - 1))
+        lines = self.formula(np.arange(height)[:, None], columns[None, :])
+        return Wrap(x=True).with_poles(first, last, lines, self.shape)
 
     @cached_property
     def usual_focal(self) -> float:
@@ -183,15 +187,25 @@ def window_camera(camera: Camera, shape: Shape, box: Box) -> Camera:
     if isinstance(camera, RayFormula):
         return camera.window(box)
     if isinstance(camera, RayMap):
-        focal, part = (
-            camera.focal(shape),
-            np.ix_(np.arange(box.top, box.bottom), np.arange(box.left, box.right) % shape[1]),
-        )
+        focal, part = camera.focal(shape), box.within(Box(0, 0, *shape))
         x, y, z = (np.ascontiguousarray(values[part]) for values in camera.coordinates(shape))
         return WindowRays(x, y, z, focal if np.ndim(focal) == 0 else np.asarray(focal)[part], camera.spherical)
     raise ValueError(
         f"camera: a map in tiles takes Pinhole, Orthographic, RayMap or RayFormula, got {type(camera).__name__}"
     )
+
+
+def joined_rays(box: Box, parts: list[tuple[Turn, Camera]]) -> WindowRays:
+    """The rays of a box from those of parts that cover it, each with the focal lengths that it has in the whole map."""
+    x, y, z, focal = (np.empty(box.shape) for _ in range(4))
+    lengths: float | np.ndarray = focal
+    spherical = False
+    for turn, camera in parts:
+        assert isinstance(camera, WindowRays)
+        for out, values in ((x, camera.x), (y, camera.y), (z, camera.z), (focal, camera.lengths)):
+            out[turn.part.within(box)] = turn.seen(np.broadcast_to(values, turn.part.shape))
+        lengths, spherical = camera.lengths if np.ndim(camera.lengths) == 0 else focal, camera.spherical
+    return WindowRays(x, y, z, lengths, spherical)
 
 
 def _slopes(rays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

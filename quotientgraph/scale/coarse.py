@@ -5,18 +5,21 @@ by the best combination of the coarse functions. The system for it (PᵀLP, wher
 up over the edges of all tiles; see `quotientgraph.scale.coarse_system`.
 
 An edge spans one pixel, so that both of its ends lie in one closed cell of the grid. It therefore adds to the equations of
-the four corners of that cell only.
+the four corners of that cell only. Where the map wraps, the grid goes on in its first nodes; its last cells are as wide as
+it takes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from laplacians.core.jit import kernel
 
 from ..geometry.camera import Shape
+from ..geometry.wrapping import Wrap
 from .tiling import Box
 
 
@@ -29,27 +32,76 @@ class Grid:
     shape : (H, W)
         Of the map.
     spacing : int
-        Pixels between nodes; it divides the width if the map goes all around.
-    around : bool
+        Pixels between nodes.
+    wrap : Wrap
     """
 
     shape: Shape
     spacing: int
-    around: bool = False
+    wrap: Wrap = field(default_factory=Wrap)
 
     @property
-    def across(self) -> int:
-        """Nodes in a row."""
-        return self.shape[1] // self.spacing if self.around else (self.shape[1] - 1) // self.spacing + 2
+    def poles(self) -> bool:
+        """Whether rows meet at a pole. The nodes at a pole are one, and the others are the same half a turn further."""
+        return self.wrap.top or self.wrap.bottom
+
+    @property
+    def nodes(self) -> tuple[int, int]:
+        """Nodes in a column and in a row of the grid."""
+        (height, width), spacing = self.shape, self.spacing
+        rows = max(1, height // spacing) if self.wrap.y else (height - 1) // spacing + 2
+        columns = max(1, width // spacing) if self.wrap.x else (width - 1) // spacing + 2
+        return (
+            (max(1, (height - 1) // spacing) + 1, 2 * max(1, width // 2 // spacing)) if self.poles else (rows, columns)
+        )
 
     @property
     def size(self) -> int:
         """Nodes of the grid, which is the number of keys of each component."""
-        return ((self.shape[0] - 1) // self.spacing + 2) * self.across
+        return self.nodes[0] * self.nodes[1]
 
     def keys(self, rank: np.ndarray, row: np.ndarray, column: np.ndarray) -> np.ndarray:
         """The number that nodes of components have in the whole map, int64; the three are broadcast."""
-        return rank * self.size + row * self.across + (column % self.across if self.around else column)
+        rows, columns = self.nodes
+        if self.poles:
+            beyond = (row < 0) | (row >= rows)
+            column = np.where(beyond, column + columns // 2, column)
+            row = np.where(beyond, np.where(row < 0, -row, 2 * (rows - 1) - row), row)
+            for wraps, at in ((self.wrap.top, 0), (self.wrap.bottom, rows - 1)):
+                column = np.where(wraps & (row == at), 0, column)
+        return rank * self.size + row % rows * columns + column % columns
+
+    def cells(self, axis: int, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """For rows (axis 0) or columns: the last node before each, and the way from it to the next one as a part of 1.
+
+        Beyond a border around which the map goes on, nodes are counted on.
+        """
+        size, nodes = self.shape[axis], self.nodes[axis]
+        if self.poles:
+            if axis == 0:
+                return self._rows_and_beyond(at)
+            size, nodes = size // 2, nodes // 2
+        elif not (self.wrap.y, self.wrap.x)[axis]:
+            return at // self.spacing, at % self.spacing / self.spacing
+        turn, at = np.divmod(at, size)
+        node, way = self._within(at, size, nodes)
+        return turn * nodes + node, way
+
+    def _within(self, at: np.ndarray, size: int, cells: int) -> tuple[np.ndarray, np.ndarray]:
+        """Cells of the usual size, but for the last one, which is as long as it takes."""
+        node = np.minimum(at // self.spacing, cells - 1)
+        return node, (at - node * self.spacing) / np.where(
+            node < cells - 1, self.spacing, size - (cells - 1) * self.spacing
+        )
+
+    def _rows_and_beyond(self, at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rows that may lie beyond a pole, where they are counted backwards; the first and the last row are nodes."""
+        height, cells = self.shape[0], self.nodes[0] - 1
+        above, below = at < 0, at >= height
+        inside = np.where(above, -1 - at, np.where(below, 2 * height - 1 - at, at))
+        node, way = self._within(inside, height - 1, cells)
+        node = np.where(above, -1 - node, np.where(below, 2 * cells - 1 - node, node))
+        return node, np.where(above | below, 1 - way, way)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,36 +137,35 @@ class Patch:
         slot = np.where(used, np.searchsorted(ranks, rank), -1).astype(np.int32)
         return cls(box, number, slot, ranks.astype(np.int64), grid)
 
-    @property
-    def spacing(self) -> int:
-        return self.grid.spacing
-
-    @property
-    def corner(self) -> tuple[int, int]:
-        """Row and column of the first node of the patch in the grid of the map."""
-        return self.box.top // self.spacing, self.box.left // self.spacing
+    @cached_property
+    def _lines(self) -> list[tuple[int, np.ndarray, np.ndarray]]:
+        """For rows and columns: the first node; of each cell the node before it, counted from that one, and the way."""
+        out = []
+        for axis, begin, n in ((0, self.box.top, self.box.shape[0]), (1, self.box.left, self.box.shape[1])):
+            node, way = self.grid.cells(axis, begin + np.clip(np.arange(-1, self.number.shape[axis] - 1), 0, n - 1))
+            out.append((int(node[0]), node - node[0], way))
+        return out
 
     @property
     def size(self) -> tuple[int, int, int]:
         """Number of components, and of rows and columns of nodes."""
-        row, column = self.corner
-        last_row, last_column = (self.box.bottom - 1) // self.spacing, (self.box.right - 1) // self.spacing
-        return len(self.ranks), last_row - row + 2, last_column - column + 2
+        (_, rows, _), (_, columns, _) = self._lines
+        return len(self.ranks), int(rows[-1]) + 2, int(columns[-1]) + 2
 
     @property
     def keys(self) -> np.ndarray:
         """(m, rows, columns) int64: the number that each node of each component has in the whole map."""
         _, rows, columns = self.size
-        row, column = self.corner
+        row, column = (line[0] for line in self._lines)
         return self.grid.keys(
             self.ranks[:, None, None], (row + np.arange(rows))[:, None], column + np.arange(columns)[None, :]
         )
 
     @property
-    def _place(self) -> tuple[int, ...]:
-        """Row and column of the first cell, the frame, in pixels from the first node; and the spacing."""
-        row, column = self.corner
-        return self.box.top - 1 - row * self.spacing, self.box.left - 1 - column * self.spacing, self.spacing
+    def _place(self) -> tuple[np.ndarray, ...]:
+        """Of each row of cells and of each column: the node before it, and the way from there to the next one."""
+        (_, rows, down), (_, columns, right) = self._lines
+        return rows, down, columns, right
 
     def add_to(self, x: np.ndarray, keys: np.ndarray, values: np.ndarray) -> None:
         """Add the combination of coarse functions with the given values (at sorted keys) to x (height, width), in place."""
@@ -171,33 +222,33 @@ def _mark(number, seen):
 
 
 @kernel
-def _prolong(number, slot, top, left, spacing, table, x):
+def _prolong(number, slot, row, down, column, right, table, x):
     """x += the bilinear function between the values of `table` (m, rows, columns) at each cell with a slot.
 
-    The first cell is `top` rows and `left` columns from the first node, which may be negative: the frame is not read.
+    `row` and `down` have the node before each row of cells and the way to the next one. The frame is not read.
     """
     height, width = number.shape
     for v in range(1, height - 1):
-        a, p = (top + v) // spacing, ((top + v) % spacing) / spacing
+        a, p = row[v], down[v]
         for u in range(1, width - 1):
             s = slot[number[v, u]] if number[v, u] >= 0 else -1
             if s >= 0:
-                b, q = (left + u) // spacing, ((left + u) % spacing) / spacing
+                b, q = column[u], right[u]
                 x[v, u] += (1 - p) * ((1 - q) * table[s, a, b] + q * table[s, a, b + 1]) + p * (
                     (1 - q) * table[s, a + 1, b] + q * table[s, a + 1, b + 1]
                 )
 
 
 @kernel
-def _restrict(number, slot, top, left, spacing, r, table):
+def _restrict(number, slot, row, down, column, right, r, table):
     """The transpose of `_prolong`: table += Pᵀ r."""
     height, width = number.shape
     for v in range(1, height - 1):
-        a, p = (top + v) // spacing, ((top + v) % spacing) / spacing
+        a, p = row[v], down[v]
         for u in range(1, width - 1):
             s = slot[number[v, u]] if number[v, u] >= 0 else -1
             if s >= 0 and r[v, u] != 0:
-                b, q = (left + u) // spacing, ((left + u) % spacing) / spacing
+                b, q = column[u], right[u]
                 table[s, a, b] += (1 - p) * (1 - q) * r[v, u]
                 table[s, a, b + 1] += (1 - p) * q * r[v, u]
                 table[s, a + 1, b] += p * (1 - q) * r[v, u]
@@ -205,7 +256,7 @@ def _restrict(number, slot, top, left, spacing, r, table):
 
 
 @kernel
-def _assemble(weight, number, slot, top, left, spacing, first, last, begin, end, cells):
+def _assemble(weight, number, slot, row, down, column, right, first, last, begin, end, cells):
     """cells[slot, row, column] += weight·δδᵀ for each edge of the cells in rows first:last and columns begin:end, where δ is
     the difference of its ends in the four corners of the square of nodes that holds it.
     """
@@ -218,11 +269,11 @@ def _assemble(weight, number, slot, top, left, spacing, first, last, begin, end,
             for k in range(4):
                 w = np.float64(weight[k, v, u])
                 if w > 0:
-                    va, ua = top + v, left + u
-                    vb, ub = (va, ua + 1) if k == 0 else (va + 1, ua + k - 2)
-                    a, b = va // spacing, min(ua, ub) // spacing
-                    pa, qa = va / spacing - a, ua / spacing - b
-                    pb, qb = vb / spacing - a, ub / spacing - b
+                    below, beside = (v, u + 1) if k == 0 else (v + 1, u + k - 2)
+                    a, b = row[v], min(column[u], column[beside])
+                    pa, qa = down[v], right[u] if column[u] == b else 1.0
+                    pb = down[below] if row[below] == a else 1.0
+                    qb = right[beside] if column[beside] == b else 1.0
                     delta[0] = (1 - pa) * (1 - qa) - (1 - pb) * (1 - qb)
                     delta[1] = (1 - pa) * qa - (1 - pb) * qb
                     delta[2] = pa * (1 - qa) - pb * (1 - qb)

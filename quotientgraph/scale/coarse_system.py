@@ -55,7 +55,8 @@ class CoarseSystem:
         tail, head = np.searchsorted(keys, row).astype(np.int32), np.searchsorted(keys, column).astype(np.int32)
         on = tail == head
         diagonal = np.bincount(tail[on], value[on], len(keys))
-        ground = _GROUND * (diagonal + 1e-4 * diagonal.max())
+        # A map that wraps may be so small that it has a single node, which is a constant and costs no energy at all.
+        ground = np.maximum(_GROUND * (diagonal + 1e-4 * diagonal.max()), 1e-30)
         weight = -value[~on]
         system = LaplacianSystem(Pattern(len(keys), tail[~on], head[~on]), weight, np.zeros_like(weight))
         # The diagonal is added up from the weights again; the difference to the true one is rounding.

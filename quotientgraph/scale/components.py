@@ -11,7 +11,7 @@ from laplacians.core.jit import kernel
 
 from ..beyond.absorbing import has_notable_faces
 from ..graph.selection import similar_edges
-from .tiling import ALIGNED
+from .tiling import ALIGNED, Tiling
 from .window import Job, Window
 from .work import Lookup, Work, Written
 
@@ -28,8 +28,8 @@ def label(job: Job, k: int) -> Written:
     window = Window.read(job, k, ALIGNED)
     pixels, mine = window.pixels, window.mine
     labels = np.arange(pixels.n_pixels, dtype=np.int32)
-    if job.angle is not None:
-        cosine = np.cos(np.radians(job.angle))
+    if job.joining_angle is not None:
+        cosine = np.cos(np.radians(job.joining_angle))
         _unite_similar(labels, pixels.map.normals, pixels.tail, pixels.head, mine, cosine)
     number_trees(labels)
     number = np.full(int(labels.max(initial=-1)) + 1, -1, dtype=np.int32)  # of the trees with pixels of the tile
@@ -41,8 +41,7 @@ def label(job: Job, k: int) -> Written:
     _add_normals(labels, pixels.map.normals, normal)
     step = max(1, pixels.n_edges // _SAMPLE)
     n_cut = step * _add_noise(labels, pixels.map.normals, pixels.tail, pixels.head, step, noise)
-    seam = window.seam
-    tail, head = pixels.tail[seam], pixels.head[seam]
+    tail, head = window.seam_ends
     return {
         **job.work.write_numbers("labels", k, window.tile_image(labels, -1)),
         **job.work.write_table(
@@ -57,7 +56,7 @@ def label(job: Job, k: int) -> Written:
             ring=window.positions(window.ring),
             tail=window.positions(tail),
             head=window.positions(head),
-            similar=similar_edges(replace(pixels, tail=tail, head=head), job.angle),
+            similar=similar_edges(replace(pixels, tail=tail, head=head), job.joining_angle),
             left_out=np.array(_left_out(job, k, int(mine.sum()))),
         ),
     }
@@ -71,12 +70,20 @@ def _left_out(job: Job, k: int, n_valid: int) -> int:
 
 
 def meet(job: Job, k: int) -> Written:
-    """Write the table ``meetings``: pairs of labels, of this tile and of others, that edges with similar normals join."""
+    """Write the table ``meetings``: pairs of labels, of this tile and of others, that edges with similar normals join.
+
+    With them goes how often these edges cross the right and the lower border of a map that wraps. A tile can be its own
+    neighbour there; ``own`` are its labels with edges, similar or not, to themselves.
+    """
     work, edges = job.work, job.work.table("labels", k, "tail", "head", "similar")
-    tail, head = (edges[end][edges["similar"]] for end in ("tail", "head"))
-    pairs = np.stack([work.at("labels", tail), work.tiling.tile_of(head), work.at("labels", head)]).astype(np.int64)
-    mine, tile, other = np.unique(pairs, axis=1)
-    return work.write_table("meetings", k, mine=mine, tile=tile, other=other)
+    (row, column), (below, beside) = (np.divmod(edges[end], work.tiling.shape[1]) for end in ("tail", "head"))
+    right = (beside < column - 1).astype(np.int64) - (beside > column + 1)
+    tile = work.tiling.tile_of(edges["head"])
+    label, other = (work.at("labels", edges[end]).astype(np.int64) for end in ("tail", "head"))
+    pairs = np.stack([label, tile, other, right, below < row])
+    mine, others, names, right, down = np.unique(pairs[:, edges["similar"]], axis=1)
+    own = np.unique(label[(tile == k) & (label == other)])
+    return work.write_table("meetings", k, mine=mine, tile=others, other=names, right=right, down=down, own=own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +98,10 @@ class Components:
         Pixels of each component.
     box : (4, n) int64
         Its first row, first column, last row and last column.
+    reach : (n,) int64
+        Pixels along the longer side of that box, or of the one across a border around which the map goes on.
     crossing : (n,) bool
-        Whether it lies in more than one tile.
+        Whether it lies in more than one tile, or goes around a map that wraps in one.
     left_out : int
         Pixels of the mask without a usable normal.
     has_faces : bool
@@ -102,6 +111,7 @@ class Components:
     of: Lookup
     size: np.ndarray
     box: np.ndarray
+    reach: np.ndarray
     crossing: np.ndarray
     left_out: int
     has_faces: bool
@@ -137,18 +147,38 @@ def unite(work: Work) -> Components:
     size, pieces = np.zeros(n, dtype=np.int64), np.bincount(component, minlength=n)
     np.add.at(size, component, np.concatenate(sizes))
     every = np.concatenate([table["box"] for table in tables], axis=1)
-    box = np.empty((4, n), dtype=np.int64)
-    for side, (reduce, begin) in enumerate(
-        ((np.minimum, 2**62), (np.minimum, 2**62), (np.maximum, -1), (np.maximum, -1))
-    ):
-        box[side] = begin
-        reduce.at(box[side], component, every[side])
+    box = _hull(component, n, every)
     lookup = Lookup(start, component)
-    crossing = pieces > 1  # its labels meet at seams only, so they lie in several tiles
+    crossing = pieces > 1  # its labels meet at seams only, so they lie in several tiles, or wrap
+    crossing[component[np.concatenate([table["own"] + base for table, base in zip(met, start)])]] = True
     work.write_lookup("components", lookup)
     work.write("crossing", None, crossing)
     left_out = sum(int(table["left_out"]) for table in tables)
-    return Components(lookup, size, box, crossing, left_out, _has_faces(tables, lookup, size))
+    reach = _reach(work.tiling, component, box, every)
+    return Components(lookup, size, box, reach, crossing, left_out, _has_faces(tables, lookup, size))
+
+
+def _hull(component: np.ndarray, n: int, boxes: np.ndarray) -> np.ndarray:
+    """(4, n) bounding boxes of components from those of their labels."""
+    out = np.repeat(np.array([[2**62], [2**62], [-1], [-1]]), n, axis=1)
+    for side, reduce in enumerate((np.minimum, np.minimum, np.maximum, np.maximum)):
+        reduce.at(out[side], component, boxes[side])
+    return out
+
+
+def _reach(tiling: Tiling, component: np.ndarray, box: np.ndarray, boxes: np.ndarray) -> np.ndarray:
+    """The longer side of each component; see `Components`."""
+    sides = box[2:] - box[:2] + 1
+    turned = boxes.copy()  # the boxes of the labels if the map began in its middle
+    for axis, (size, wraps) in enumerate(zip(tiling.shape, (tiling.wrap.y, tiling.wrap.x))):
+        if wraps:
+            half = size // 2
+            low, high = boxes[axis], boxes[axis + 2]
+            across = (low < half) & (high >= half)
+            turned[axis] = np.where(across, 0, (low - half) % size)
+            turned[axis + 2] = np.where(across, size - 1, (high - half) % size)
+    again = _hull(component, box.shape[1], turned)
+    return np.minimum(sides, again[2:] - again[:2] + 1).max(axis=0)
 
 
 def _has_faces(tables: list[dict[str, np.ndarray]], of: Lookup, size: np.ndarray) -> bool:

@@ -64,10 +64,8 @@ class Field:
         """Set the weights of the edges with a depth jump to zero; they are kept by tile as pairs of positions."""
         tables = [job.work.table("hidden", k) for k in {k for k, _ in job.tiling.parts(self.box)}]
         tail, head = (np.concatenate([t[end] for t in tables]) for end in ("tail", "head"))
-        step = self.tiling.steps(tail, head)
-        row, column = self.tiling.places(self.box, tail)
-        seen = (row >= 0) & (row < self.box.shape[0]) & (column >= 0) & (column < self.box.shape[1])
-        self.weight[step[seen], row[seen] + 1, column[seen] + 1] = 0
+        row, column, step = self.tiling.edges(self.box, tail, head)
+        self.weight[step, row + 1, column + 1] = 0
 
     @property
     def inner(self) -> tuple[slice, slice]:
@@ -89,10 +87,11 @@ class Field:
         """(n,) cells of the outermost pixels of the window, except where the whole map ends."""
         chosen = np.zeros(self.number.shape, dtype=bool)
         window, (height, width) = chosen[self.inner], self.tiling.shape
-        window[:1] |= self.box.top > 0
-        window[-1:] |= self.box.bottom < height
-        window[:, :1] |= self.tiling.around or self.box.left > 0
-        window[:, -1:] |= self.tiling.around or self.box.right < width
+        wrap = self.tiling.wrap
+        window[:1] |= wrap.y or wrap.top or self.box.top > 0
+        window[-1:] |= wrap.y or wrap.bottom or self.box.bottom < height
+        window[:, :1] |= wrap.x or self.box.left > 0
+        window[:, -1:] |= wrap.x or self.box.right < width
         return np.flatnonzero(chosen)
 
     def hold_rim(self) -> np.ndarray:

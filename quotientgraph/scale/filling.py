@@ -13,6 +13,7 @@ from ..graph.pixels import PixelGraph
 from ..method.filling import along_trees, equations, half_gamma, mismatch
 from .field import Field
 from .leftout import left_out_edges
+from .nearest import bend_jumps
 from .rounds import coarse_patch
 from .tiling import MARGIN
 from .window import Job, Window
@@ -50,7 +51,8 @@ def start(job: Job, k: int) -> Written:
     patch = coarse_patch(job, field)
     row, column, value = patch.matrix(field.weight, *field.own)
     key, residual = patch.sums(field.placed(window.image(rhs, 0.0)))
-    seam = window.seam[weight[window.seam] > 0]
+    used = weight[window.seam] > 0
+    seam, (tail, head) = window.seam[used], (end[used] for end in window.seam_ends)
     b = np.zeros(n)
     mismatch(pixels.tail, pixels.head, weight, jump, np.zeros(n), b)
     b[~crossing] = 0.0
@@ -63,10 +65,10 @@ def start(job: Job, k: int) -> Written:
             "start",
             k,
             n_parts=np.array(int(part.max(initial=-1)) + 1),
-            tail=window.positions(pixels.tail[seam]),
-            head=window.positions(pixels.head[seam]),
+            tail=window.positions(tail),
+            head=window.positions(head),
             weight=weight[seam].astype(np.float64),
-            jump=jump[seam],
+            jump=np.where(tail == pixels.tail[seam], jump[seam], -jump[seam]),
             row=row,
             column=column,
             value=value,
@@ -101,7 +103,10 @@ def _finish(
 
 def window_weights(job: Job, window: Window, label: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Weights (float32) and jumps of the window's edges, as in memory."""
-    return equations(window.undivided(label), left_out_edges(job, window))
+    weight, jump = equations(window.undivided(label), left_out_edges(job, window))
+    if job.continuous:
+        bend_jumps(job, window, jump)
+    return weight, jump
 
 
 def improved(

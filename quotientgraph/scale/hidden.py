@@ -16,10 +16,10 @@ import numpy as np
 from laplacians.core.edges import connected_labels, root_of
 from laplacians.core.jit import kernel
 
-from ..beyond.hidden_jumps import SURE_GAP, WIDE_GAP, steady_edges
+from ..beyond.hidden_jumps import SURE_GAP, WIDE_GAP, steady_among, steady_edges
 from ..method.filling import along_trees, equations
 from .components import starts
-from .tiling import MARGIN
+from .tiling import ALIGNED, MARGIN
 from .window import Job, Window
 from .work import Work, Written
 
@@ -30,7 +30,7 @@ def plant(job: Job, k: int) -> Written:
     pixels, n = window.pixels, window.pixels.n_pixels
     label = window.values(job.work.window("labels", window.box, job.work.lookup("components")))
     weight, jump = equations(window.undivided(label), None)
-    steady = steady_edges(pixels, job.angle) & (weight > 0)
+    steady = _steady(job, window) & (weight > 0)
     entry = np.full(n, -1, dtype=np.int64)
     entry[window.ring] = np.arange(len(window.ring))
     kind = np.zeros(pixels.n_edges, dtype=np.int8)
@@ -67,6 +67,29 @@ def plant(job: Job, k: int) -> Written:
         doubt_misfit=x[tail] - x[head] - jump[doubtful],
         doubt_focal=pixels.focal_at(doubtful),
     )
+
+
+def _steady(job: Job, window: Window) -> np.ndarray:
+    """(n_edges,) bool: the edges along which the surface surely goes on, as in memory.
+
+    Beyond a border around which the map goes on, squares of pixels are counted from there, and in memory an edge counts for
+    the square of the first of its two pixels in the map.
+    """
+    pixels, box = window.pixels, window.box
+    turns = list(job.tiling.turns(box))
+    if len(turns) == 1:
+        return steady_edges(pixels, job.angle)
+    square, n = np.empty(box.shape, dtype=np.int32), 0
+    for turn in turns:
+        rows, columns = (
+            np.arange(begin, end) // ALIGNED - begin // ALIGNED for begin, end in zip(turn.source[:2], turn.source[2:])
+        )
+        square[turn.part.within(box)] = turn.seen(n + rows[:, None] * (columns[-1] + 1) + columns)
+        n += int((rows[-1] + 1) * (columns[-1] + 1))
+    position = window.positions(np.arange(pixels.n_pixels))
+    turned = position[pixels.head] < position[pixels.tail]
+    tail, head = (np.where(turned, b, a) for a, b in ((pixels.tail, pixels.head), (pixels.head, pixels.tail)))
+    return steady_among(pixels.map.normals, window.values(square), n, tail, head, job.angle)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +139,7 @@ def find_hidden(work: Work) -> int:
     n = len(ring.position)
     tail, head = every["tail"][order], every["head"][order]
     x, tree = along_trees(n, tail, head, np.ones(len(order), dtype=np.float32), all_jump[order])
+    x, tree = np.append(x, 0.0), np.append(tree, -1)  # the rings may have no valid pixel at all
 
     found = []  # tail, head (positions) and gap of the edges that are apart
     for t, b in zip(tables, base):

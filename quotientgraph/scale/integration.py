@@ -12,6 +12,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from .. import __version__
+from ..beyond.net_slope import check_slope, slope_warnings
 from ..geometry.camera import Camera, as_camera
 from ..geometry.normals import FRAMES
 from ..geometry.wrapping import Wrap
@@ -21,6 +22,7 @@ from ..settings import Settings, check_angle
 from . import components
 from .borders import GROUP
 from .cameras import RayFormula
+from .continuous import use_continuity
 from .doubts import doubts
 from .journal import Journal
 from .memory import check_driver, driver_needs, peak_memory, tile_for
@@ -28,6 +30,7 @@ from .outputs import Outputs, as_dask, write_tables
 from .pool import check_pool, pool_for, prepare
 from .report import Report
 from .run import Run, Watch
+from .slope import find_slope
 from .sources import Source, zarr
 from .tiling import ALIGNED, MARGIN, Tiling
 from .window import Job
@@ -53,6 +56,8 @@ def integrate(
     angle: float | str | None = "auto",
     connectivity: int = 8,
     preset: str = "best",
+    wrap: str | None = "auto",
+    slope: str = "remove",
     workers: int | None = None,
     memory: float | None = None,
     overlap: int | None = None,
@@ -83,7 +88,7 @@ def integrate(
         paths. Without it the tasks run on this machine.
     tile : int, optional
         Pixels along the side of a tile, a multiple of 8; 2048, or what `memory` allows.
-    frame, angle, connectivity, preset
+    frame, angle, connectivity, preset, wrap, slope
         As for `QuotientGraph.from_normals`.
     workers : int, optional
         Processes on this machine if there is no client; by default one for each core. 1 is this process alone.
@@ -120,8 +125,8 @@ def integrate(
     source = Source.from_arrays(normals, mask)
     given, corrected = understand_camera(camera, source.shape)
     view = as_camera(given)
-    around = view.all_around if isinstance(view, RayFormula) else bool(Wrap.from_name("auto", view, source.shape))
-    around = _wraps(settings.pop("wrap", "auto"), around, source.shape)
+    check_slope(slope)
+    around = _wrap(wrap, view, source.shape)
     _refuse_what_needs_the_whole_map(settings)
     wanted = Settings.from_preset(preset, **settings)
     chosen = replace(wanted, joining="none")
@@ -137,14 +142,15 @@ def integrate(
     zarr()
     check_pool(client, workers)
     about = [*corrected, *doubts(source, view, frame)]
-    if around:
-        about.append("the two ends of the panorama were joined; rows at its poles were not joined across them")
+    if around and view.spherical:
+        poles = ", and its rows at the poles across these" if around.top or around.bottom else ""
+        about.append(f"the two ends of the panorama were joined{poles}")
     identity = {
         "quotientgraph": __version__,
         "input": [source.normals.identity, None if source.mask is None else source.mask.identity],
-        "settings": {**asdict(chosen), "angle": angle, "frame": frame, "connectivity": connectivity},
+        "settings": {**asdict(chosen), "angle": angle, "frame": frame, "connectivity": connectivity, "slope": slope},
         "camera": repr(view),
-        "tiles": [tiling.tile, tiling.overlap, tiling.around, tolerance, dtype],
+        "tiles": [tiling.tile, tiling.overlap, asdict(tiling.wrap), tolerance, dtype],
     }
     try:
         where.depth.parent.mkdir(parents=True, exist_ok=True)
@@ -154,8 +160,6 @@ def integrate(
             raise
         raise OutputError(f"{where.depth}: cannot be written there ({error.strerror}); choose another folder") from None
     spacing = max(ALIGNED, tiling.overlap // 2)
-    while around and source.shape[1] % spacing:  # ends at 8, which divides the width
-        spacing -= ALIGNED
     job = Job(source, work, view, frame, connectivity, spacing, None, chosen)
     history: list[Step] = []
     with pool_for(client, workers) as pool:
@@ -167,7 +171,12 @@ def integrate(
             run.watch(pool.dashboard, 0, 0)
         if pool.elsewhere:
             prepare()
+        if around and not view.central and slope != "steps":
+            run.job = replace(run.job, slope=find_slope(run))
         run.choose_angle(chosen.angle if angle == "auto" else angle)
+        tiles = around.x and around.y and not view.central
+        if tiles and preset == "best" and angle == "auto":
+            use_continuity(run)
         run.stage("labels", components.label)
         n_ring, n_labels, n_cut = components.counted(work)
         needs = driver_needs(tiling, spacing, n_ring if job.contracted else 0, n_labels, min(n_cut, GROUP))
@@ -176,14 +185,19 @@ def integrate(
         found = components.unite(work)
         if not found.n:
             raise ValueError("normals: no valid pixel is left in any tile; check the mask, the frame and the camera")
+        if tiles and found.n == 1:
+            use_continuity(run)
         run.find_hidden()
         number = run.fill(found)
         scales, converged = run.scale(found, number, history.append)
+        if slope == "keep":
+            where = replace(where, ramp=run.job.slope)
         where.create(tiling, {"camera": repr(view)}, resume)
         piece = run.write(found, scales, number, where)
     as_in_memory = not (joins and found.has_faces)
     if not as_in_memory:
         run.warnings.append(_NOT_JOINED)
+    run.warnings.extend(slope_warnings(run.job.slope, slope == "keep", "report"))
     run.conclude(found, scales, converged, piece)
     sure = run.confidence(scales) if preset != "paper" else None
     write_tables(where, found, scales.borders, work.read("shift"), piece, scales.residuals(), sure)
@@ -199,6 +213,8 @@ def integrate(
         rounds=run.changes,
         converged=converged,
         warnings=run.warnings,
+        wrap={(False, False): "none", (True, False): "x", (False, True): "y"}.get((around.x, around.y), "both"),
+        slope=run.job.slope,
         joining=chosen.joining,
         as_in_memory=as_in_memory,
         seconds={"cluster": waited, **run.seconds, "total": time.perf_counter() - began},
@@ -220,22 +236,19 @@ def integrate(
     return as_dask(where.depth), report
 
 
-def _wraps(wanted: str | None, sees_around: bool, shape: tuple[int, int]) -> bool:
-    """Whether the two ends of the map are joined, from what the user asks for."""
-    if wanted in ("none", None) or (wanted == "auto" and not sees_around):
-        return False
-    if wanted not in ("auto", "x") or not sees_around:
+def _wrap(wanted: str | None, view: Camera, shape: tuple[int, int]) -> Wrap:
+    """Which borders of the map meet, from what the user asks for."""
+    if not isinstance(view, RayFormula):
+        return Wrap.from_name(wanted or "none", view, shape)
+    found = view.wrap
+    if wanted in ("none", None) or (wanted == "auto" and not found):
+        return Wrap()
+    if wanted not in ("auto", "x") or not found:
         raise ValueError(
-            f"wrap={wanted!r}: in tiles the left and the right border of a panorama meet, and no others; use "
-            "`quotientgraph.integrate`, which takes up to 2**29 pixels in memory, or repeat a margin of the map at its end "
-            'and pass wrap="none"'
+            f"wrap={wanted!r}: of rays by a formula the left and the right border meet, if they go all around, "
+            'and no others; use wrap="auto", or a RayMap'
         )
-    if shape[1] % ALIGNED or shape[1] < 8 * MARGIN:
-        raise ValueError(
-            f"camera: a panorama in tiles has a width of at least {8 * MARGIN} pixels that is a multiple of {ALIGNED}, got "
-            f'{shape[1]}; use `quotientgraph.integrate`, or pass wrap="none" if its two ends need not meet'
-        )
-    return True
+    return found
 
 
 def _refuse_what_needs_the_whole_map(settings: dict[str, Any]) -> None:
@@ -247,7 +260,7 @@ def _refuse_what_needs_the_whole_map(settings: dict[str, Any]) -> None:
             raise ValueError(f"{name}: a map in tiles does not take it; use `quotientgraph.integrate`, or leave it out")
 
 
-def _tiling(source: Source, tile: int | None, overlap: int | None, memory: float | None, around: bool) -> Tiling:
+def _tiling(source: Source, tile: int | None, overlap: int | None, memory: float | None, wrap: Wrap) -> Tiling:
     """The tiles that a user asks for, but not larger than the map."""
     if tile is None:
         tile = min(TILE, tile_for(memory)) if memory is not None else TILE
@@ -256,11 +269,5 @@ def _tiling(source: Source, tile: int | None, overlap: int | None, memory: float
             raise ValueError(f"{name}={value!r} must be a whole number of pixels, a multiple of {ALIGNED}")
     whole = max(2 * MARGIN, -(-max(source.shape) // ALIGNED) * ALIGNED)
     side = min(tile, whole)
-    if around:  # a window must not meet itself
-        side = min(side, source.shape[1] // 2 // ALIGNED * ALIGNED)
     reach = max(MARGIN, min(128, side // 16 // ALIGNED * ALIGNED)) if overlap is None else overlap
-    if around and side + 2 * reach > source.shape[1]:
-        raise ValueError(
-            f"overlap={reach}: tiles of {side} pixels with it are wider than the panorama; choose a smaller overlap"
-        )
-    return Tiling(source.shape, side, reach, around)
+    return Tiling(source.shape, side, reach, wrap)

@@ -24,16 +24,13 @@ def left_out_edges(job: Job, window: Window) -> Callable[[Quotient, np.ndarray, 
 def edge_numbers(window: Window, tiling: Tiling, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
     """Numbers of the window's edges between given positions of the map; pairs that the window does not have are dropped."""
     box, pixels = window.box, window.pixels
-    ends = []
-    for position in (tail, head):
-        row, column = tiling.places(box, position)
-        seen = (row >= 0) & (row < box.shape[0]) & (column >= 0) & (column < box.shape[1])
-        ends.append(np.where(seen, pixels.map.index[np.where(seen, row, 0), np.where(seen, column, 0)], -1))
-    both = (ends[0] >= 0) & (ends[1] >= 0)
-    a, b = ends[0][both], ends[1][both]
+    row, column, step = tiling.edges(box, tail, head)
+    below, beside = row + (step > 0), column + np.where(step > 0, step - 2, 1)
+    seen = (below < box.shape[0]) & (beside >= 0) & (beside < box.shape[1])
+    a, b = pixels.map.index[row[seen], column[seen]], pixels.map.index[below[seen], beside[seen]]
     first = np.searchsorted(pixels.tail, a)
     out = np.full(len(a), -1, dtype=np.int64)
-    for step in range(pixels.connectivity // 2):
-        at = np.minimum(first + step, pixels.n_edges - 1)
+    for k in range(pixels.connectivity // 2):
+        at = np.minimum(first + k, pixels.n_edges - 1)
         out = np.where((pixels.tail[at] == a) & (pixels.head[at] == b), at, out)
     return out[out >= 0]

@@ -31,10 +31,13 @@ class Outputs:
     depth : Path
     dtype : str
         Of the depth.
+    ramp : (float, float)
+        Slope to the right and downwards that is added to the depth.
     """
 
     depth: Path
     dtype: str
+    ramp: tuple[float, float] = (0.0, 0.0)
 
     def beside(self, name: str) -> Path:
         """The path of another result."""
@@ -96,7 +99,12 @@ def write(job: Job, k: int, number: int, outputs: Outputs) -> Written:
     work, core = job.work, job.tiling.core(k)
     label = work.window("labels", core, work.lookup("components"))
     shift = np.append(work.read("shift"), np.nan)
-    depth = job.camera.depth(potential(work, core, number)[0] + shift[label]).astype(outputs.dtype)
+    depth = job.camera.depth(potential(work, core, number)[0] + shift[label])
+    if any(outputs.ramp):  # a plane that is 0 in the middle of the map
+        right, down = outputs.ramp
+        v, u = (np.arange(begin, end) - (n - 1) / 2 for begin, end, n in zip(core[:2], core[2:], job.tiling.shape))
+        depth = depth + job.camera.depth(down * v[:, None] + right * u)
+    depth = depth.astype(outputs.dtype)
     written = {}
     for path, values in ((outputs.depth, depth), (outputs.components, label.astype(np.int32))):
         try:

@@ -29,6 +29,10 @@ class Report:
         The iterations of the scales.
     converged : bool
     warnings : list of str
+    wrap : str
+        Which borders of the map meet: "none", "x", "y" or "both".
+    slope : (float, float)
+        The net slope around a map that wraps, to the right and downwards, as `Reconstruction.slope` has it.
     joining : str
         What places components before the descent: "none", always.
     as_in_memory : bool
@@ -63,6 +67,8 @@ class Report:
     rounds: list[float]
     converged: bool
     warnings: list[str]
+    wrap: str
+    slope: tuple[float, float]
     joining: str
     as_in_memory: bool
     seconds: dict[str, float]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from laplacians import GridGraph, Multigrid
+from laplacians.core.edges import connected_labels
 from laplacians.core.jit import kernel
 from laplacians.multigrid.grid import LooseEdges
 
@@ -100,6 +101,7 @@ def coarse_patch(job: Job, field: Field) -> Patch:
 def _window_correction(field: Field, rhs: np.ndarray) -> np.ndarray:
     """(height, width) correction that nearly solves L x = rhs in a window and is zero at its rim; `rhs` is overwritten."""
     held = field.hold_rim().ravel()
+    number, loose = _hanging_on_nothing(field, held)
     node = np.flatnonzero(held).astype(np.int32)
     n = len(held)
     graph = GridGraph.from_weights(field.weight, 1, LooseEdges(node, np.full(len(node), n, np.int32), held[node]))
@@ -108,14 +110,30 @@ def _window_correction(field: Field, rhs: np.ndarray) -> np.ndarray:
     x = _CORRECTION.improve(graph, np.zeros(n + 1), rhs).x
     out = x[:n].reshape(field.number.shape)
     out -= x[n]
-    # A component that ends inside the window hangs on nothing. All tiles that have a part of it see it whole, and agree on
-    # the constant if its mean stays as it is.
-    loose = np.ones(len(field.names), dtype=bool)
-    at_rim = field.number.ravel()[field.rim]
-    loose[at_rim[at_rim >= 0]] = False
-    _settle(field.number, loose, np.zeros((2, len(loose))), out)
+    _settle(number, loose, np.zeros((2, len(loose))), out)
     out.ravel()[field.rim] = 0.0
     return out
+
+
+def _hanging_on_nothing(field: Field, held: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The number (height, width) of the component of each cell, and (n,) bool which of them hang on nothing.
+
+    A component that ends inside the window does. All tiles that have a part of it see it whole, and agree on the constant if
+    its mean stays as it is. A window that has pixels several times may see it whole in one place and in part in another, so
+    there connected parts are told apart.
+    """
+    if not field.tiling.meets_itself(field.box):
+        loose = np.ones(len(field.names), dtype=bool)
+        at_rim = field.number.ravel()[field.rim]
+        loose[at_rim[at_rim >= 0]] = False
+        return field.number, loose
+    width = field.number.shape[1]
+    ends = [(np.flatnonzero(w), step) for w, step in zip(field.weight, (1, width - 1, width, width + 1))]
+    tail, head = np.concatenate([tail for tail, _ in ends]), np.concatenate([tail + step for tail, step in ends])
+    part = connected_labels(field.number.size, tail.astype(np.int32), head.astype(np.int32))
+    loose = np.ones(int(part.max()) + 1, dtype=bool)
+    loose[part[held > 0]] = False
+    return np.where(field.number >= 0, part.reshape(field.number.shape), -1), loose
 
 
 @kernel

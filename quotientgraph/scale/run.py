@@ -148,7 +148,7 @@ class Run:
         system = CoarseSystem.from_tables(work, self.job.grid.size)
         names = "residual_key", "residual"
         residual = _sums(system, work.tables("start", *names), work.tables("pull.0", *names))
-        pulled = np.zeros_like(residual)
+        pulled, gains = np.zeros_like(residual), []
         for number in range(1, _MOST_ROUNDS + 1):
             name, at_seams = f"correct.{number}", f"pull.{number}"
             work.write_table(f"coarse.{number}", None, keys=system.keys, values=system.solve(residual))
@@ -157,10 +157,11 @@ class Run:
             moved, between = work.tables(name), work.tables(at_seams)
             totals = [np.sum([table["totals"] for table in tables], axis=0) for tables in (moved, between)]
             alpha, beta = best_step(totals[0] + totals[1])
+            gains.append(totals[0][3])
             work.write(f"steps.{number}", None, np.array([alpha, beta]))
             pulled = _sums(system, moved, between) + beta * pulled
             residual = residual - alpha * pulled
-            if self._settled(name, moved):
+            if self._settled(name, moved) or alpha == 0 or _at_rounding(gains):
                 self.journal.drop(("gamma", "b"), range(self.job.tiling.n_tiles))
                 return number
         self.warnings.append(f"filling did not reach its tolerance after {_MOST_ROUNDS} rounds")
@@ -202,7 +203,8 @@ class Run:
         """Whether the rounds of filling have come close enough to the solution."""
         change = max(float(table["change"]) for table in tables)
         size = float(max(table["high"] for table in tables) - min(table["low"] for table in tables))
-        size = 1.0 if self.job.camera.central else max(size, 1e-300)
+        # A plane that is filled to find the net slope may come out level; then its size is that of a tile.
+        size = 1.0 if self.job.camera.central else max(size, 1e-300 if self.job.tilt is None else self.job.tiling.tile)
         faster = min(change / self.changes[-1], 0.9) if self.changes and self.changes[-1] > 0 else 0.9
         self.changes.append(change)
         logger.info("%s: largest change %.3g, relative %.3g", name, change, change / size)
@@ -261,6 +263,11 @@ def best_step(totals: np.ndarray) -> tuple[float, float]:
     if not curvature > 0:  # there is nothing left to correct
         return 0.0, 0.0
     return float((sr + beta * pr) / curvature), float(beta)
+
+
+def _at_rounding(gains: list[float]) -> bool:
+    """Whether the energy that rounds can still gain has fallen to rounding: to nothing of the first, and no further."""
+    return len(gains) > 1 and 0.5 * gains[-2] < gains[-1] < 1e-14 * gains[0]
 
 
 def measured(job: Job, k: int, threads: int, task: Task, *args: Any) -> dict[str, Any]:

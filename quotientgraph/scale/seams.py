@@ -21,8 +21,7 @@ def choose_coarse(job: Job, components: Components) -> None:
 
     A component that fits into the overlap of windows needs none: each tile that has a part of it sees all of it.
     """
-    box = components.box
-    reach = np.maximum(box[2] - box[0], box[3] - box[1]) + 1
+    reach = np.minimum(components.reach, components.size)  # around a pole a small one may seem long
     wide = components.crossing & (reach > job.tiling.overlap - 2)
     rank = np.append(np.where(wide, np.cumsum(wide) - 1, -1), -1)
     job.work.write("coarse.rank", None, rank.astype(np.int64))
@@ -90,10 +89,8 @@ def _edges(job: Job, k: int) -> dict[str, np.ndarray]:
 
 def _restricted(job: Job, rank: np.ndarray, position: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Keys and values of Pᵀ of values at flat positions, four for each; see `quotientgraph.scale.coarse`."""
-    grid, spacing = job.grid, job.spacing
-    row, column = np.divmod(position, job.tiling.shape[1])
-    p, q = row % spacing / spacing, column % spacing / spacing
-    row, column = row // spacing, column // spacing
+    grid, (row, column) = job.grid, np.divmod(position, job.tiling.shape[1])
+    (row, p), (column, q) = grid.cells(0, row), grid.cells(1, column)
     keys = [grid.keys(rank, row + down, column + right) for down in (0, 1) for right in (0, 1)]
     shares = [(1 - p) * (1 - q), (1 - p) * q, p * (1 - q), p * q]
     return np.concatenate(keys), np.concatenate([share * value for share in shares])

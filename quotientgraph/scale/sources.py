@@ -119,21 +119,15 @@ class Source:
 
     def read(self, box: Box) -> tuple[np.ndarray, np.ndarray | None]:
         """Normals (h, w, 3) as floats and mask (h, w) of a box."""
-        normals = _around(self.normals, box)
+        normals = self.normals.read(box)
         if normals.dtype.kind == "u":
             normals = normals.astype(np.float32) * np.float32(2 / np.iinfo(normals.dtype).max) - 1
         elif normals.dtype not in (np.float32, np.float64):
             normals = normals.astype(np.float32)
-        mask = None if self.mask is None else _around(self.mask, box)
+        mask = None if self.mask is None else self.mask.read(box)
         if mask is not None and mask.ndim == 3:
             mask = mask[..., 0]
         return np.ascontiguousarray(normals), None if mask is None else np.ascontiguousarray(mask != 0)
-
-
-def _around(layer: Layer, box: Box) -> np.ndarray:
-    """The values of a box that may reach beyond the left and the right border of a map that goes all around."""
-    parts = [layer.read(piece) for _, piece in box.turns(layer.shape[1])]
-    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 
 def _layer(thing: Any, name: str, channels: int) -> Layer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,7 +16,7 @@ from ..graph.pixels import PixelGraph
 from ..graph.quotient import Quotient, jumps_of
 from ..graph.selection import cut_edges
 from ..settings import BEST, Settings
-from .cameras import window_camera
+from .cameras import joined_rays, window_camera
 from .coarse import Grid
 from .sources import Source
 from .tiling import Box, Tiling, compact
@@ -41,6 +41,12 @@ class Job:
     angle : float or None
         Degrees; see `Settings.angle`.
     settings : Settings
+    slope : (float, float)
+        Taken out of the normals of a map that wraps; see `NormalMap.slope`.
+    tilt : int or None
+        0 or 1 if the normals are not to be used but those of a plane that rises by one pixel a column, or a row.
+    continuous : bool
+        Whether the map is one surface without any jump; then it is one component, whatever the angle.
     """
 
     source: Source
@@ -51,6 +57,9 @@ class Job:
     spacing: int
     angle: float | None = None
     settings: Settings = BEST
+    slope: tuple[float, float] = (0.0, 0.0)
+    tilt: int | None = None
+    continuous: bool = False
 
     @property
     def tiling(self) -> Tiling:
@@ -59,7 +68,12 @@ class Job:
     @property
     def grid(self) -> Grid:
         """The coarse grid over the map."""
-        return Grid(self.tiling.shape, self.spacing, self.tiling.around)
+        return Grid(self.tiling.shape, self.spacing, self.tiling.wrap)
+
+    @property
+    def joining_angle(self) -> float | None:
+        """Degrees below which neighbouring normals make their pixels one component."""
+        return 180.0 if self.continuous else self.angle
 
     @property
     def contracted(self) -> bool:
@@ -77,26 +91,26 @@ class Window:
         The window, and the tile inside it.
     pixels : PixelGraph
         G0 of the window.
-    shape : (H, W)
+    tiling : Tiling
         Of the whole map.
     """
 
     box: Box
     core: Box
     pixels: PixelGraph
-    shape: Shape
+    tiling: Tiling
 
     @classmethod
     def read(cls, job: Job, k: int, reach: int) -> Window:
         """Read tile `k` and up to `reach` pixels around it."""
         box = job.tiling.window(k, reach)
         pixels = PixelGraph.from_map(normal_map(job, box), job.connectivity)
-        return cls(box, job.tiling.core(k), pixels, job.tiling.shape)
+        return cls(box, job.tiling.core(k), pixels, job.tiling)
 
     def positions(self, pixels: np.ndarray) -> np.ndarray:
         """(n,) int64 flat positions of the given pixels in the whole map."""
         row, column = np.divmod(self.pixels.map.position[pixels].astype(np.int64), self.box.shape[1])
-        return (row + self.box.top) * self.shape[1] + (column + self.box.left) % self.shape[1]
+        return self.tiling.positions(row + self.box.top, column + self.box.left)
 
     @cached_property
     def mine(self) -> np.ndarray:
@@ -112,17 +126,51 @@ class Window:
         _find_inside(self.mine, self.pixels.tail, self.pixels.head, out)
         return out
 
+    @property
+    def shape(self) -> Shape:
+        """(H, W) of the whole map."""
+        return self.tiling.shape
+
+    def owns(self, edges: np.ndarray) -> np.ndarray:
+        """(n,) bool: the given edges that belong to the tile, which are its own and some to others; each belongs to one.
+
+        That is the tile of the tail. Across a pole, both ends see the other above them, or both below, so the one that comes
+        first in the map decides.
+        """
+        tail, head = self.pixels.tail[edges], self.pixels.head[edges]
+        out, (height, width) = self.mine[tail], self.box.shape
+        for wraps, row in ((self.tiling.wrap.top, -1), (self.tiling.wrap.bottom, self.shape[0] - 1)):
+            first = row - self.box.top
+            if wraps and 0 <= first < height - 1:
+                at = self.pixels.map.position
+                over = np.flatnonzero((at[tail] // width == first) & (at[head] // width == first + 1))
+                a, b = tail[over], head[over]
+                before = self.positions(a) < self.positions(b)
+                out[over] = np.where(before, self.mine[a], self.mine[b])
+        return out
+
     @cached_property
     def seam(self) -> np.ndarray:
         """Numbers of the edges from a pixel of the tile to a pixel of another tile; each edge is listed by one tile."""
         # Only pixels of the ring have such edges, and edges are sorted by tail.
         tail, head = self.pixels.tail, self.pixels.head
-        first = np.searchsorted(tail, self.ring.astype(np.int32))  # of the same type, or the edges would be copied
+        ends = self.ring
+        if self.tiling.wrap.top and self.box.top < 0:  # the row beyond the pole
+            bounds = np.array([-1 - self.box.top, -self.box.top]) * self.box.shape[1]
+            ends = np.append(np.arange(*np.searchsorted(self.pixels.map.position, bounds)), ends)
+        first = np.searchsorted(tail, ends.astype(np.int32))  # of the same type, or the edges would be copied
         edge = (first[:, None] + np.arange(self.pixels.connectivity // 2)).ravel()
         edge = edge[edge < len(tail)]
-        from_ring = np.zeros(self.pixels.n_pixels, dtype=bool)
-        from_ring[self.ring] = True
-        return np.unique(edge[from_ring[tail[edge]] & ~self.mine[head[edge]]])
+        among = np.zeros(self.pixels.n_pixels, dtype=bool)
+        among[ends] = True
+        edge = edge[among[tail[edge]] & (self.mine[tail[edge]] != self.mine[head[edge]])]
+        return np.unique(edge[self.owns(edge)])
+
+    @cached_property
+    def seam_ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """The two pixels of each edge of `seam`, that of the tile first."""
+        tail, head = self.pixels.tail[self.seam], self.pixels.head[self.seam]
+        return np.where(self.mine[tail], tail, head), np.where(self.mine[tail], head, tail)
 
     @cached_property
     def ring(self) -> np.ndarray:
@@ -134,10 +182,14 @@ class Window:
         return np.flatnonzero(self.values(image))
 
     def keys(self, edges: np.ndarray) -> np.ndarray:
-        """(n,) int64 numbers of the given edges that sort them as the edges of the whole map are sorted."""
+        """(n,) int64 numbers of the given edges that sort them as the edges of the whole map are sorted.
+
+        In memory, an edge is listed with the first of its two pixels, and those to the left and upwards last.
+        """
         tail, head = (self.pixels.map.position[ends[edges]] for ends in (self.pixels.tail, self.pixels.head))
         step = np.searchsorted(self.box.shape[1] * np.array([0, 1, 1, 1]) + [1, -1, 0, 1], head - tail)
-        return 4 * self.positions(self.pixels.tail[edges]) + step
+        a, b = self.positions(self.pixels.tail[edges]), self.positions(self.pixels.head[edges])
+        return 8 * np.minimum(a, b) + step + 4 * (b < a)
 
     def values(self, image: np.ndarray) -> np.ndarray:
         """(n_pixels,) values of the valid pixels in an image of the window."""
@@ -168,15 +220,42 @@ def normal_map(job: Job, box: Box, values: tuple[np.ndarray, np.ndarray | None] 
 
     `values` are the normals and the mask of the box if they have been read already.
     """
-    normals, mask = job.source.read(box) if values is None else values
-    camera = window_camera(job.camera, job.tiling.shape, box)
+    normals, mask = _read(job, box) if values is None else values
+    camera = _camera(job, box)
     try:
-        return NormalMap.from_array(normals, mask, camera, job.frame)
+        found = NormalMap.from_array(normals, mask, camera, job.frame)
     except ValueError as error:
         if "no valid pixel" not in str(error) and "selects no pixel" not in str(error):
             raise
-    index = np.full(box.shape, -1, dtype=np.int32)
-    return NormalMap(np.zeros((0, 3)), index, np.zeros(0, dtype=np.int32), camera, {})
+        index = np.full(box.shape, -1, dtype=np.int32)
+        return NormalMap(np.zeros((0, 3)), index, np.zeros(0, dtype=np.int32), camera, {})
+    if job.tilt is None:
+        return replace(found, slope=job.slope)
+    plane = np.array([1.0, 0.0, -1.0] if job.tilt == 0 else [0.0, 1.0, -1.0]) * np.sqrt(0.5)
+    return replace(found, normals=np.tile(plane, (found.n_pixels, 1)))
+
+
+def _read(job: Job, box: Box) -> tuple[np.ndarray, np.ndarray | None]:
+    """Normals and mask of a box that may reach beyond the borders of a map that wraps."""
+    turns = list(job.tiling.turns(box))
+    read = [job.source.read(turn.source) for turn in turns]
+    if len(read) == 1:
+        return read[0]
+    normals = np.empty((*box.shape, 3), dtype=read[0][0].dtype)
+    mask = None if read[0][1] is None else np.empty(box.shape, dtype=bool)
+    for turn, (values, chosen) in zip(turns, read):
+        normals[turn.part.within(box)] = turn.seen(values)
+        if mask is not None and chosen is not None:
+            mask[turn.part.within(box)] = turn.seen(chosen)
+    return normals, mask
+
+
+def _camera(job: Job, box: Box) -> Camera:
+    """The camera of such a box."""
+    turns, shape = list(job.tiling.turns(box)), job.tiling.shape
+    if turns == [(box, box, False)] or not job.camera.central:
+        return window_camera(job.camera, shape, turns[0].source)
+    return joined_rays(box, [(turn, window_camera(job.camera, shape, turn.source)) for turn in turns])
 
 
 @kernel

@@ -104,15 +104,14 @@ class Work:
         the values that the lookup has for them, and −1 stays −1.
         """
         out: np.ndarray | None = None
-        for k, part in self.tiling.parts(box):
-            within = part.moved(-(part.left // self.tiling.shape[1]) * self.tiling.shape[1])
-            values = self.read(name, k)[within.within(self.tiling.core(k))]
+        for k, turn in self.tiling.pieces(box):
+            values = turn.seen(self.read(name, k)[turn.source.within(self.tiling.core(k))])
             if through is not None:
                 table = np.append(through.of(k), np.array([-1], dtype=through.values.dtype))
                 values = table[values]
             if out is None:
                 out = np.empty(box.shape, dtype=np.int32 if values.dtype == np.int16 else values.dtype)
-            out[part.within(box)] = values
+            out[turn.part.within(box)] = values
         assert out is not None
         return out
 
