@@ -189,3 +189,9 @@ def test_kernels_write_in_loops_and_not_to_slices():
         return "STORE_SLICE" in names or ("BUILD_SLICE", "STORE_SUBSCR") in itertools.pairwise(names)
 
     assert [name for name, k in kernels().items() if assigns_to_slice(k)] == []
+
+
+def test_kernels_have_no_functions_inside():
+    """The pass of Numba that would paste them in is left out (`laplacians.core.hastening`)."""
+    consts = {name: k.function.__code__.co_consts for name, k in kernels().items()}
+    assert [name for name, values in consts.items() if any(hasattr(value, "co_code") for value in values)] == []

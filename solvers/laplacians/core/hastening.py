@@ -63,7 +63,7 @@ def _remembered_call_type(self: Any, context: Any, args: Any, kws: Any) -> Any:
     last one of them would serve all kernels.
     """
     flags = getattr(ConfigStack.top_or_none(), "_values", None)
-    if kws or type(self) is not _types.Function or flags is None:
+    if kws or type(args) is not tuple or type(self) is not _types.Function or flags is None:
         return _get_call_type(self, context, args, kws)
     key = id(self), id(context), args
     found = _answers.get(key)
