@@ -11,6 +11,7 @@ from laplacians.core.jit import kernel
 
 from ..beyond.absorbing import has_notable_faces
 from ..graph.selection import similar_edges
+from .groups import starts
 from .tiling import ALIGNED
 from .window import Job, Window
 from .work import Lookup, Work, Written
@@ -158,11 +159,6 @@ def _has_faces(tables: list[dict[str, np.ndarray]], of: Lookup, size: np.ndarray
             for row, values in zip(out, table[name]):
                 np.add.at(row, of.of(k), values)
     return has_notable_faces(size, total, noise[0] / np.maximum(noise[1], 1))
-
-
-def starts(lists: list[np.ndarray]) -> np.ndarray:
-    """Where each of some lists begins when they are put one after the other, and the end of the last one."""
-    return np.append(0, np.cumsum([len(one) for one in lists], dtype=np.int64))
 
 
 @kernel

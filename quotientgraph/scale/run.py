@@ -17,7 +17,7 @@ from laplacians.core.sharing import at_most
 from ..beyond.doubts import CHOSEN as DOUBTS
 from ..io.atomic import OutputError
 from ..method.outcome import Step
-from . import angle, borders, components, filling, hidden, outputs, rounds, seams
+from . import angle, borders, components, filling, forest, hidden, outputs, rounds, seams, uniting
 from .coarse_system import CoarseSystem
 from .journal import Journal
 from .memory import peak_memory
@@ -74,13 +74,13 @@ class Run:
     changes: list[float] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    def stage(self, name: str, task: Task, *args: Any, drop: Iterable[str] = ()) -> None:
-        """Run a task for all tiles that have not done it yet.
+    def stage(self, name: str, task: Task, *args: Any, drop: Iterable[str] = (), n: int | None = None) -> None:
+        """Run a task for all tiles that have not done it yet, or for `n` groups of tiles.
 
         `drop` names images that no later task reads, and that this one reads in the window of the rounds. Those of a tile
         are removed as soon as all tiles that see it are done.
         """
-        began, used, n = time.perf_counter(), time.process_time(), self.job.tiling.n_tiles
+        began, used, n = time.perf_counter(), time.process_time(), self.job.tiling.n_tiles if n is None else n
         todo = [k for k in range(n) if not self.journal.has(name, k)]
         done, left = n - len(todo), set(todo)
         self.watch(name, done, n)
@@ -113,6 +113,21 @@ class Run:
             self.beside += time.process_time() - used
         self.busy.update({process: self.busy.get(process, 0.0) + took for process, took in load.items()})
 
+    def groups(self, name: str, up: Task, down: Task, *args: Any) -> None:
+        """Run a task for the groups of tiles, from the smallest to that of the whole map, and another one down again.
+
+        The tiles themselves and the group of the whole map have nothing to do on the way down.
+        """
+        tree = self.job.tree
+        for level in range(1, tree.height + 1):
+            self.stage(f"{name}.{level}", up, *args, level, n=tree.n_groups(level))
+        for level in range(tree.height - 1, 0, -1):
+            self.stage(f"{name}.settled.{level}", down, *args, level, n=tree.n_groups(level))
+
+    def unite(self, name: str) -> None:
+        """Unite classes of tiles; see `quotientgraph.scale.uniting`."""
+        self.groups(name, uniting.unite, uniting.settle, name)
+
     def _count(self, name: str, seconds: float) -> None:
         kind = name.split(".")[0]
         n, total = self.tasks.get(kind, [0, 0.0])
@@ -131,7 +146,10 @@ class Run:
         """Find the depth jumps hidden in components, if filling is to leave them out."""
         if self.job.contracted:
             self.stage("forest", hidden.plant)
-            hidden.find_hidden(self.job.work)
+            self.groups("forest", forest.grow, forest.descend)
+            self.stage("apart", hidden.judge)
+            self.unite("chains")
+            self.stage("hidden", hidden.choose)
 
     def fill(self, found: components.Components) -> int:
         """Fill all components; returns the round whose images hold the potential."""

@@ -16,8 +16,10 @@ from ..graph.pixels import PixelGraph
 from ..graph.quotient import Quotient, jumps_of
 from ..graph.selection import cut_edges
 from ..settings import BEST, Settings
+from . import groups
 from .cameras import window_camera
 from .coarse import Grid
+from .groups import Tree
 from .sources import Source
 from .tiling import Box, Tiling, compact
 from .work import Work
@@ -60,6 +62,11 @@ class Job:
     def grid(self) -> Grid:
         """The coarse grid over the map."""
         return Grid(self.tiling.shape, self.spacing, self.tiling.around)
+
+    @property
+    def tree(self) -> Tree:
+        """The groups of tiles."""
+        return Tree(self.tiling, groups.SIDE)
 
     @property
     def contracted(self) -> bool:
