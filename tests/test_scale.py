@@ -26,8 +26,9 @@ zarr = pytest.importorskip("zarr")
 from quotientgraph import scale  # noqa: E402
 from quotientgraph.scale import borders, coarse_system, rounds  # noqa: E402
 from quotientgraph.scale.coarse import Grid, Patch  # noqa: E402
-from quotientgraph.scale.components import counted, unite  # noqa: E402
+from quotientgraph.scale.components import counted  # noqa: E402
 from quotientgraph.scale.memory import bytes_of, check_driver, driver_needs, tile_for  # noqa: E402
+from quotientgraph.scale.numbering import Components  # noqa: E402
 from quotientgraph.scale.seams import align  # noqa: E402
 from quotientgraph.scale.sources import Source  # noqa: E402
 from quotientgraph.scale.tiling import Box, Tiling  # noqa: E402
@@ -297,7 +298,7 @@ def test_the_driver_holds_no_list_of_the_pixels_along_seams(tmp_path):
     assert n_ring > 20_000
     assert work.joined("start", "n_parts").sum() <= n_labels  # the driver solves for the offset of each
     tracemalloc.start()
-    unite(work)
+    Components.from_tables(work)
     align(work)
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

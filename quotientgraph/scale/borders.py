@@ -18,7 +18,7 @@ from laplacians import Pattern
 from ..beyond.creases import edge_angles, residual_range
 from ..method.cutedges import CutEdges
 from ..method.weights import Outliers
-from .components import Components
+from .numbering import Components
 from .rounds import potential
 from .tiling import MARGIN
 from .window import Job, Window

@@ -1,20 +1,21 @@
-"""Components over tiles: each tile labels its own pixels, and labels that meet at a seam become one component."""
+"""Components over tiles: each tile labels its own pixels.
+
+Labels that meet at a seam become one component; see `quotientgraph.scale.uniting` and `quotientgraph.scale.numbering`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from laplacians.core.edges import connected_labels, number_trees, root_of
+from laplacians.core.edges import number_trees, root_of
 from laplacians.core.jit import kernel
 
-from ..beyond.absorbing import has_notable_faces
 from ..graph.selection import similar_edges
-from .groups import starts
 from .tiling import ALIGNED
 from .window import Job, Window
-from .work import Lookup, Work, Written
+from .work import Work, Written
 
 _SAMPLE = 200_000  # edges of a tile that noise is estimated from
 
@@ -71,94 +72,12 @@ def _left_out(job: Job, k: int, n_valid: int) -> int:
     return (core.shape[0] * core.shape[1] if mask is None else int(mask.sum())) - n_valid
 
 
-def meet(job: Job, k: int) -> Written:
-    """Write the table ``meetings``: pairs of labels, of this tile and of others, that edges with similar normals join."""
-    work, edges = job.work, job.work.table("labels", k, "tail", "head", "similar")
-    tail, head = (edges[end][edges["similar"]] for end in ("tail", "head"))
-    pairs = np.stack([work.at("labels", tail), work.tiling.tile_of(head), work.at("labels", head)]).astype(np.int64)
-    mine, tile, other = np.unique(pairs, axis=1)
-    return work.write_table("meetings", k, mine=mine, tile=tile, other=other)
-
-
-@dataclass(frozen=True, eq=False)
-class Components:
-    """The components of the whole map.
-
-    Attributes
-    ----------
-    of : Lookup
-        Component of each label of each tile, int32. Components are numbered by their first pixel, as in memory.
-    size : (n,) int64
-        Pixels of each component.
-    box : (4, n) int64
-        Its first row, first column, last row and last column.
-    crossing : (n,) bool
-        Whether it lies in more than one tile.
-    left_out : int
-        Pixels of the mask without a usable normal.
-    has_faces : bool
-        Whether a notable part of the pixels lies in large flat components; see `quotientgraph.beyond.absorbing`.
-    """
-
-    of: Lookup
-    size: np.ndarray
-    box: np.ndarray
-    crossing: np.ndarray
-    left_out: int
-    has_faces: bool
-
-    @property
-    def n(self) -> int:
-        return len(self.size)
-
-
 def counted(work: Work) -> tuple[int, int, int]:
     """Valid pixels in the rings, labels, and about as many cut edges, of all tiles; one table is in memory at a time."""
     tables = (work.table("labels", k, "ring", "size", "n_cut") for k in range(work.tiling.n_tiles))
     counts = [(len(t["ring"]), len(t["size"]), int(t["n_cut"])) for t in tables]
     n_ring, n_labels, n_cut = (sum(column) for column in zip(*counts))
     return n_ring, n_labels, n_cut
-
-
-def unite(work: Work) -> Components:
-    """Unite the labels of all tiles into components, and write the lookup ``components`` for the tasks that follow."""
-    names = "size", "first", "box", "left_out", "normal", "noise"
-    tables, met = work.tables("labels", *names), work.tables("meetings")
-    sizes = [table["size"] for table in tables]
-    start = starts(sizes)
-    mine = np.concatenate([table["mine"] + base for table, base in zip(met, start)])
-    other = np.concatenate([table["other"] + start[table["tile"]] for table in met])
-    group = connected_labels(int(start[-1]), mine, other)
-    n = int(group.max(initial=-1)) + 1
-    first = np.full(n, np.iinfo(np.int64).max)
-    np.minimum.at(first, group, np.concatenate([table["first"] for table in tables]))
-    rank = np.empty(n, dtype=np.int32)
-    rank[np.argsort(first)] = np.arange(n, dtype=np.int32)
-    component = rank[group]
-    size, pieces = np.zeros(n, dtype=np.int64), np.bincount(component, minlength=n)
-    np.add.at(size, component, np.concatenate(sizes))
-    every = np.concatenate([table["box"] for table in tables], axis=1)
-    box = np.empty((4, n), dtype=np.int64)
-    for side, (reduce, begin) in enumerate(
-        ((np.minimum, 2**62), (np.minimum, 2**62), (np.maximum, -1), (np.maximum, -1))
-    ):
-        box[side] = begin
-        reduce.at(box[side], component, every[side])
-    lookup = Lookup(start, component)
-    crossing = pieces > 1  # its labels meet at seams only, so they lie in several tiles
-    work.write_lookup("components", lookup)
-    work.write("crossing", None, crossing)
-    left_out = sum(int(table["left_out"]) for table in tables)
-    return Components(lookup, size, box, crossing, left_out, _has_faces(tables, lookup, size))
-
-
-def _has_faces(tables: list[dict[str, np.ndarray]], of: Lookup, size: np.ndarray) -> bool:
-    total, noise = np.zeros((3, len(size))), np.zeros((2, len(size)))
-    for k, table in enumerate(tables):
-        for out, name in ((total, "normal"), (noise, "noise")):
-            for row, values in zip(out, table[name]):
-                np.add.at(row, of.of(k), values)
-    return has_notable_faces(size, total, noise[0] / np.maximum(noise[1], 1))
 
 
 @kernel

@@ -71,13 +71,17 @@ def judge(job: Job, k: int) -> Written:
     inner = {name: work.table("forest", k, f"doubt_{name}")[f"doubt_{name}"] for name in names}
     (x, tree), same = at_border(work, job.tree, 0, k), inner["tail_at"] < 0
     a, b = (np.where(same, 0, inner[end]) for end in ("tail_at", "head_at"))
-    x, tree = (np.append(values, 0) for values in (x, tree))  # a tile without a pixel in its ring has its own trees only
+    x, tree = (
+        np.append(values, 0) for values in (x, tree)
+    )  # a tile without a pixel in its ring has its own trees only
     gap = np.abs(inner["misfit"] + x[a] - x[b]) * inner["focal"]
     apart = (same | (tree[a] == tree[b])) & (gap > WIDE_GAP)
     found = [(inner["tail"][apart], inner["head"][apart], gap[apart])]
 
     edges = edges_around(work, k, "forest", "jump", "steady", "focal")
-    rings = [(work.table("labels", j, "ring")["ring"], *at_border(work, job.tree, 0, j)) for j in neighbours(job.tiling, k)]
+    rings = [
+        (work.table("labels", j, "ring")["ring"], *at_border(work, job.tree, 0, j)) for j in neighbours(job.tiling, k)
+    ]
     position, x, tree = (np.concatenate(column) for column in zip(*rings))
     a, b = (found_at(position, edges[end]) for end in ("tail", "head"))
     gap = np.abs(x[a] - x[b] - edges["jump"]) * edges["focal"]

@@ -172,10 +172,7 @@ def integrate(
         n_ring, n_labels, n_cut = components.counted(work)
         needs = driver_needs(tiling, spacing, n_ring if job.contracted else 0, n_labels, min(n_cut, GROUP))
         check_driver(needs, memory)
-        run.stage("meetings", components.meet)
-        found = components.unite(work)
-        if not found.n:
-            raise ValueError("normals: no valid pixel is left in any tile; check the mask, the frame and the camera")
+        found = run.find_components()
         run.find_hidden()
         number = run.fill(found)
         scales, converged = run.scale(found, number, history.append)

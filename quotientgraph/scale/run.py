@@ -17,10 +17,11 @@ from laplacians.core.sharing import at_most
 from ..beyond.doubts import CHOSEN as DOUBTS
 from ..io.atomic import OutputError
 from ..method.outcome import Step
-from . import angle, borders, components, filling, forest, hidden, outputs, rounds, seams, uniting
+from . import angle, borders, filling, forest, hidden, numbering, outputs, rounds, seams, uniting
 from .coarse_system import CoarseSystem
 from .journal import Journal
 from .memory import peak_memory
+from .numbering import Components
 from .pool import Pool, Task
 from .scales import TiledScales
 from .window import Job
@@ -142,6 +143,16 @@ class Run:
             found = angle.found_angle(self.job.work)
         self.job = replace(self.job, angle=found)
 
+    def find_components(self) -> Components:
+        """Unite the labels of all tiles into components."""
+        self.stage("meetings", numbering.meet)
+        self.unite("unite")
+        self.stage("own", numbering.own)
+        self.stage("bands", numbering.add_up, n=self.job.tiling.rows)
+        numbering.write_bases(self.job.work)
+        self.stage("components", numbering.number)
+        return Components.from_tables(self.job.work)
+
     def find_hidden(self) -> None:
         """Find the depth jumps hidden in components, if filling is to leave them out."""
         if self.job.contracted:
@@ -151,7 +162,7 @@ class Run:
             self.unite("chains")
             self.stage("hidden", hidden.choose)
 
-    def fill(self, found: components.Components) -> int:
+    def fill(self, found: Components) -> int:
         """Fill all components; returns the round whose images hold the potential."""
         work = self.job.work
         seams.choose_coarse(self.job, found)
@@ -184,7 +195,7 @@ class Run:
         self.warnings.append(f"filling did not reach its tolerance after {_MOST_ROUNDS} rounds")
         return _MOST_ROUNDS
 
-    def conclude(self, found: components.Components, scales: TiledScales, converged: bool, piece: np.ndarray) -> None:
+    def conclude(self, found: Components, scales: TiledScales, converged: bool, piece: np.ndarray) -> None:
         """Say what a user should know about the result, as sentences."""
         texts, n_pieces = self.warnings, int(piece.max()) + 1
         if found.left_out:
@@ -226,9 +237,7 @@ class Run:
         logger.info("%s: largest change %.3g, relative %.3g", name, change, change / size)
         return change * faster / (1 - faster) <= self.tolerance * size
 
-    def scale(
-        self, found: components.Components, number: int, report: Callable[[Step], Any]
-    ) -> tuple[TiledScales, bool]:
+    def scale(self, found: Components, number: int, report: Callable[[Step], Any]) -> tuple[TiledScales, bool]:
         """Find the relative scales of the components."""
         job = self.job
         self.stage("edges", borders.gather, number)
@@ -245,9 +254,7 @@ class Run:
         self.seconds["scales"] = time.perf_counter() - began
         return scales, converged
 
-    def write(
-        self, found: components.Components, scales: TiledScales, number: int, where: outputs.Outputs
-    ) -> np.ndarray:
+    def write(self, found: Components, scales: TiledScales, number: int, where: outputs.Outputs) -> np.ndarray:
         """Write depth and components; returns the piece of each component."""
         shift = scales.potential
         piece = scales.borders.pattern.pieces

@@ -25,7 +25,7 @@ from ..method.scales import Scales
 from ..method.weights import Outliers, pair_terms
 from ..settings import Settings
 from .borders import Borders, Group
-from .components import Components
+from .numbering import Components
 
 
 @dataclass(frozen=True)

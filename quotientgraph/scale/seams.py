@@ -11,9 +11,9 @@ import numpy as np
 import laplacians
 from laplacians import LaplacianSystem
 
-from .components import Components
+from .numbering import Components
 from .window import Job
-from .work import Lookup, Work, Written
+from .work import Work, Written
 
 
 def choose_coarse(job: Job, components: Components) -> None:
@@ -51,7 +51,9 @@ def align(work: Work) -> None:
     other = np.concatenate([table["other"] + parts[table["tile"]] for table in tables])
     weight, misfit = (np.concatenate([table[name] for table in tables]) for name in ("weight", "misfit"))
     system = LaplacianSystem.from_edges(int(parts[-1]), mine, other, weight, misfit)
-    work.write_lookup("offsets", Lookup(parts, laplacians.get("auto").solve(system).x))
+    offset = laplacians.get("auto").solve(system).x
+    for k in range(work.tiling.n_tiles):
+        work.write("offsets", k, offset[parts[k] : parts[k + 1]])
 
 
 def pull(job: Job, k: int, number: int) -> Written:

@@ -1,6 +1,6 @@
 """Classes of a tile that go on in other tiles, united group by group: labels of components, chains of edges.
 
-Each tile has classes with totals, for instance their sizes. A class that goes on in another tile has *links* there: a link is
+Each tile has classes with totals, for instance their sizes. A class that goes on in another tile has *links* there. A link is
 known to both tiles, and each of them writes how it calls its own end (`here`) and the other one (`there`). A group unites
 the classes whose links are inside, and adds up their totals. A class without links to tiles outside is complete.
 """
@@ -28,7 +28,7 @@ Totals = dict[str, np.ndarray]
 
 
 class Links(NamedTuple):
-    """Where classes go on: their number (n,), both ends by names that are unique in the map (n,) int64, the other tile (n,)."""
+    """Where classes go on: their number (n,), both ends by names (n,) int64 that are unique in the map, the other tile (n,)."""
 
     of: np.ndarray
     here: np.ndarray
