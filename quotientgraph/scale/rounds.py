@@ -16,6 +16,7 @@ from laplacians import GridGraph, Multigrid
 from laplacians.core.jit import kernel
 from laplacians.multigrid.grid import LooseEdges
 
+from .blocks import values_at
 from .coarse import Patch
 from .field import Field, subtract_product
 from .tiling import Box
@@ -64,8 +65,8 @@ def correct(job: Job, k: int, number: int) -> Written:
         r[field.inner] = work.window("b", field.box)
         subtract_product(field.weight, y, r)
         left = r[own].copy()
-        patch, coarse, change = coarse_patch(job, field), work.table(f"coarse.{number}"), np.zeros_like(y)
-        patch.add_to(change, coarse["keys"], coarse["values"])
+        patch, change = coarse_patch(job, field), np.zeros_like(y)
+        patch.add_to(change, *values_at(job, patch.keys.ravel(), number))
         subtract_product(field.weight, change, r)
         change += _window_correction(field, rhs)
         step[:] = change[own]

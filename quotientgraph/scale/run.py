@@ -17,8 +17,7 @@ from laplacians.core.sharing import at_most
 from ..beyond.doubts import CHOSEN as DOUBTS
 from ..io.atomic import OutputError
 from ..method.outcome import Step
-from . import angle, borders, filling, forest, hidden, numbering, outputs, rounds, seams, uniting
-from .coarse_system import CoarseSystem
+from . import angle, blocks, borders, filling, forest, hidden, numbering, outputs, rounds, seams, uniting
 from .journal import Journal
 from .memory import peak_memory
 from .numbering import Components
@@ -30,6 +29,7 @@ from .work import Written
 logger = logging.getLogger(__name__)
 
 _MOST_ROUNDS = 60
+_OF_ROUND = "totals", "change", "low", "high"  # what the driver asks of a tile after a round
 # A stage begins, or a task of it is done: name of the stage, tasks done, tasks in all.
 Watch = Callable[[str, int, int], Any]
 
@@ -174,21 +174,21 @@ class Run:
         if not found.crossing.any():
             return 0
         self.stage("pull.0", seams.pull, 0)
-        system = CoarseSystem.from_tables(work, self.job.grid.size)
-        names = "residual_key", "residual"
-        residual = _sums(system, work.tables("start", *names), work.tables("pull.0", *names))
-        pulled = np.zeros_like(residual)
+        n_blocks = blocks.n_blocks(self.job)
+        self.stage("block", blocks.assemble, n=n_blocks)
+        wide = blocks.wide_system(work, n_blocks, blocks.wide_grid(self.job).size) if n_blocks > 1 else None
         for number in range(1, _MOST_ROUNDS + 1):
             name, at_seams = f"correct.{number}", f"pull.{number}"
-            work.write_table(f"coarse.{number}", None, keys=system.keys, values=system.solve(residual))
+            self.stage(f"residual.{number}", blocks.advance, number, n=n_blocks)
+            if wide is not None:
+                blocks.lift(work, wide, n_blocks, number)
+            self.stage(f"coarse.{number}", blocks.solve, number, n=n_blocks)
             self.stage(name, rounds.correct, number, drop=rounds.read_last(number))
             self.stage(at_seams, seams.pull, number)
-            moved, between = work.tables(name), work.tables(at_seams)
+            moved, between = work.tables(name, *_OF_ROUND), work.tables(at_seams, "totals")
             totals = [np.sum([table["totals"] for table in tables], axis=0) for tables in (moved, between)]
             alpha, beta = best_step(totals[0] + totals[1])
             work.write(f"steps.{number}", None, np.array([alpha, beta]))
-            pulled = _sums(system, moved, between) + beta * pulled
-            residual = residual - alpha * pulled
             if self._settled(name, moved):
                 self.journal.drop(("gamma", "b"), range(self.job.tiling.n_tiles))
                 return number
@@ -264,15 +264,6 @@ class Run:
         self.job.work.write("shift", None, shift)
         self.stage("write", outputs.write, number, where)
         return piece
-
-
-def _sums(system: CoarseSystem, *stages: list[dict[str, np.ndarray]]) -> np.ndarray:
-    """(n_coarse,) the sums of Pᵀ in the tables of all tiles, of some stages, added up."""
-    total = np.zeros(len(system.keys))
-    for tables in stages:
-        key, value = (np.concatenate([table[name] for table in tables]) for name in ("residual_key", "residual"))
-        total = total + system.gathered(key, value)
-    return total
 
 
 def best_step(totals: np.ndarray) -> tuple[float, float]:
