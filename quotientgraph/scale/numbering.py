@@ -126,7 +126,7 @@ class Components:
     @classmethod
     def from_tables(cls, work: Work) -> Components:
         """Put together the tables of all tiles; one of them is in memory at a time."""
-        n, of = int(work.read("bands.base")[-1]), work.lookup("components")
+        n, of = int(work.read("bands.base")[-1]), PerTile(work, "components")
         size, crossing = work.mapped("size", (n,), np.int64), work.mapped("crossing", (n,), np.bool_)
         box, large, n_pixels, left_out = work.mapped("box", (4, n), np.int64), _Large(), 0, 0
         for k in range(work.tiling.n_tiles):

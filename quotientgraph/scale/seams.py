@@ -50,10 +50,13 @@ def align(work: Work) -> None:
     mine = np.concatenate([table["mine"] + base for table, base in zip(tables, parts)])
     other = np.concatenate([table["other"] + parts[table["tile"]] for table in tables])
     weight, misfit = (np.concatenate([table[name] for table in tables]) for name in ("weight", "misfit"))
-    system = LaplacianSystem.from_edges(int(parts[-1]), mine, other, weight, misfit)
-    offset = laplacians.get("auto").solve(system).x
-    for k in range(work.tiling.n_tiles):
-        work.write("offsets", k, offset[parts[k] : parts[k + 1]])
+    # Parts that do not go on in another tile stay where they are, and are most of them if components are small.
+    used, ends = np.unique(np.append(mine, other), return_inverse=True)
+    system = LaplacianSystem.from_edges(len(used), ends[: len(mine)], ends[len(mine) :], weight, misfit)
+    offset = work.mapped("offsets", (int(parts[-1]),), np.float64)
+    offset[used] = laplacians.get("auto").solve(system).x
+    offset.flush()
+    work.write("offsets.start", None, parts)
 
 
 def pull(job: Job, k: int, number: int) -> Written:

@@ -99,8 +99,10 @@ class Work:
         """The tables of all tiles, in their order, or some columns of them; each file is opened once."""
         return [self.table(name, k, *columns) for k in range(self.tiling.n_tiles)]
 
-    def lookup(self, name: str) -> PerTile:
-        """Values by tile and by number inside the tile."""
+    def lookup(self, name: str) -> Lookup | PerTile:
+        """Values by tile and by number inside the tile, from one file or from one for each tile, as they were written."""
+        if self.path(f"{name}.start").exists():
+            return Lookup(self.read(f"{name}.start"), self.read(name))
         return PerTile(self, name)
 
     def mapped(self, name: str, shape: tuple[int, ...], dtype: Any) -> np.memmap:
