@@ -29,7 +29,6 @@ from .work import Written
 logger = logging.getLogger(__name__)
 
 _MOST_ROUNDS = 60
-_OF_ROUND = "totals", "change", "low", "high"  # what the driver asks of a tile after a round
 # A stage begins, or a task of it is done: name of the stage, tasks done, tasks in all.
 Watch = Callable[[str, int, int], Any]
 
@@ -185,11 +184,10 @@ class Run:
             self.stage(f"coarse.{number}", blocks.solve, number, n=n_blocks)
             self.stage(name, rounds.correct, number, drop=rounds.read_last(number))
             self.stage(at_seams, seams.pull, number)
-            moved, between = work.tables(name, *_OF_ROUND), work.tables(at_seams, "totals")
-            totals = [np.sum([table["totals"] for table in tables], axis=0) for tables in (moved, between)]
-            alpha, beta = best_step(totals[0] + totals[1])
+            totals, change, size = self._after_round(name, at_seams)
+            alpha, beta = best_step(totals)
             work.write(f"steps.{number}", None, np.array([alpha, beta]))
-            if self._settled(name, moved):
+            if self._settled(name, change, size):
                 self.journal.drop(("gamma", "b"), range(self.job.tiling.n_tiles))
                 return number
         self.warnings.append(f"filling did not reach its tolerance after {_MOST_ROUNDS} rounds")
@@ -227,10 +225,18 @@ class Run:
             )
         return sure
 
-    def _settled(self, name: str, tables: list[dict[str, np.ndarray]]) -> bool:
+    def _after_round(self, name: str, at_seams: str) -> tuple[np.ndarray, float, float]:
+        """Totals of a round over all tiles and seams, its largest change, and the range of the potential before it."""
+        inside, between, change, low, high = np.zeros(5), np.zeros(5), 0.0, np.inf, -np.inf
+        for k in range(self.job.tiling.n_tiles):
+            table = self.job.work.table(name, k, "totals", "change", "low", "high")
+            inside += table["totals"]
+            between += self.job.work.table(at_seams, k, "totals")["totals"]
+            change, low, high = max(change, table["change"]), min(low, table["low"]), max(high, table["high"])
+        return inside + between, float(change), float(high - low)
+
+    def _settled(self, name: str, change: float, size: float) -> bool:
         """Whether the rounds of filling have come close enough to the solution."""
-        change = max(float(table["change"]) for table in tables)
-        size = float(max(table["high"] for table in tables) - min(table["low"] for table in tables))
         size = 1.0 if self.job.camera.central else max(size, 1e-300)
         faster = min(change / self.changes[-1], 0.9) if self.changes and self.changes[-1] > 0 else 0.9
         self.changes.append(change)
@@ -244,8 +250,8 @@ class Run:
         began = time.perf_counter()
         self.watch("scales", 0, job.settings.max_iterations)
         total = np.zeros(found.n)
-        for k, values in enumerate(job.work.column("edges", "total")):
-            np.add.at(total, found.of.of(k), values)
+        for k in range(job.tiling.n_tiles):
+            np.add.at(total, found.of.of(k), job.work.table("edges", k, "total")["total"])
         edges = borders.Borders.from_tables(job.work, found)
         scales = TiledScales(found, edges, total / found.size, job.settings, report)
         converged = scales.descend()
