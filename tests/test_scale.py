@@ -586,15 +586,16 @@ def test_a_driver_without_enough_memory_says_so_early(small, tmp_path):
             progress=lambda *one: stages.append(one[0]),
         )
     assert stages[-1] == "labels"
-    needs = [driver_needs(Tiling((2**16, 2**16), tile, 128), 64, 2**18 // tile * 2**16, 1000) for tile in (1024, 2048)]
-    assert needs[0]["pixels along seams"] == 2 * needs[1]["pixels along seams"]
+    needs = [driver_needs(Tiling((2**16, 2**16), tile, 128), 2**18 // tile * 2**16, 1000) for tile in (1024, 2048)]
+    assert needs[0]["tiles"] == 4 * needs[1]["tiles"]
+    assert needs[0]["borders of groups of tiles"] == needs[1]["borders of groups of tiles"]
     for most, remedy in (
-        ("pixels along seams", "tiles"),
-        ("the coarse grid", "overlap"),
-        ("components", "angle"),
-        ("cut edges", "angle"),
+        ("tiles", "larger tiles"),
+        ("borders of groups of tiles", "preset"),
+        ("components", "larger angle"),
+        ("cut edges", "larger angle"),
     ):
-        with pytest.raises(MemoryError, match=rf"for {most}.*larger {remedy}"):
+        with pytest.raises(MemoryError, match=rf"for {most}.*{remedy}"):
             check_driver({"the program": 1, **dict.fromkeys(needs[0], 1), most: 10**10}, 1e9)
     check_driver(needs[1], sum(needs[1].values()))
 

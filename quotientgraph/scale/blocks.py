@@ -3,8 +3,8 @@
 The coarse grid corrects what is wrong over long distances, and its size grows with the map. So it is treated as the pixels
 are, one level up. A block solves for its nodes in a window that has the tiles around it too, with the correction zero where
 the window ends, and keeps the values of its own nodes. What is wrong over still longer distances is corrected before that,
-by functions that are bilinear between the nodes of a *wide* grid, about one a tile, which the driver solves for. A map of one
-block needs no wide grid.
+by functions that are bilinear between the nodes of a *wide* grid, about one a tile, which the driver solves for. A map of
+one block needs no wide grid.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def assemble(job: Job, g: int) -> Written:
 
 
 def advance(job: Job, g: int, number: int) -> Written:
-    """Write the table ``residual.<number>``: what the equations of a block lack before a round, and its sums on the wide grid."""
+    """Write the table ``residual.<number>``: what the equations of a block lack before a round, also on the wide grid."""
     work, seen, block = job.work, _window(job, g), job.work.table("block", g, "keys", "own")
     if number == 1:
         residual, pulled = _sums(work, block["keys"], seen, "start", "pull.0"), np.zeros(len(block["keys"]))
@@ -111,8 +111,10 @@ def solve(job: Job, g: int, number: int) -> Written:
 def wide_system(work: Work, n: int, per_component: int) -> CoarseSystem:
     """The equations of the wide grid, added up from all `n` blocks."""
     tables = [work.table("block", g, "wide_row", "wide_column", "wide_value") for g in range(n)]
-    columns = (np.concatenate([t[name] for t in tables]) for name in ("wide_row", "wide_column", "wide_value"))
-    return CoarseSystem.from_entries(*columns, per_component)
+    row, column, value = (
+        np.concatenate([t[name] for t in tables]) for name in ("wide_row", "wide_column", "wide_value")
+    )
+    return CoarseSystem.from_entries(row, column, value, per_component)
 
 
 def lift(work: Work, system: CoarseSystem, n: int, number: int) -> None:

@@ -166,7 +166,7 @@ class Borders:
         return self.work.path("groups.unsorted", g, ".bin")
 
     def _divide(self, lowest: np.ndarray) -> None:
-        """Copy the edges of all tiles into one file for each group, of which the lowest pairs are given; a tile is read once."""
+        """Copy the edges of all tiles into one file a group, of which the lowest pairs are given; a tile is read once."""
         for g in range(self.n_groups):
             self._unsorted(g).parent.mkdir(parents=True, exist_ok=True)
             self._unsorted(g).write_bytes(b"")
@@ -174,7 +174,7 @@ class Borders:
             mine, start = _pairs(self.work, k, self.pattern.n)
             bounds = start[np.append(np.searchsorted(mine, lowest), len(mine))]
             edges = self.work.read("edges", k)
-            for g in np.flatnonzero(np.diff(bounds)):
+            for g in np.flatnonzero(np.diff(bounds)).tolist():
                 with self._unsorted(g).open("ab") as file:
                     file.write(edges[bounds[g] : bounds[g + 1]].tobytes())
 

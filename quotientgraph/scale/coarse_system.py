@@ -1,4 +1,4 @@
-"""The equations of the coarse grid, of a block or of the wide grid above blocks, which are solved in each round of filling."""
+"""The equations of a block of the coarse grid, or of the wide grid above blocks, solved in each round of filling."""
 
 from __future__ import annotations
 

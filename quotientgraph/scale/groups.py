@@ -83,7 +83,7 @@ def neighbours(tiling: Tiling, k: int) -> list[int]:
 
 
 def edges_around(work: Work, k: int, name: str, *columns: str) -> dict[str, np.ndarray]:
-    """Columns of the edges that have an end in tile `k`, from the tables that list edges between tiles by ``tail`` and ``head``.
+    """Columns of the edges between tiles that have an end in tile `k`, which tables list by ``tail`` and ``head``.
 
     Each edge between tiles is listed by one of them. So both of them find it here, with the same values.
     """

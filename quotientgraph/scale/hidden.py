@@ -71,9 +71,7 @@ def judge(job: Job, k: int) -> Written:
     inner = {name: work.table("forest", k, f"doubt_{name}")[f"doubt_{name}"] for name in names}
     (x, tree), same = at_border(work, job.tree, 0, k), inner["tail_at"] < 0
     a, b = (np.where(same, 0, inner[end]) for end in ("tail_at", "head_at"))
-    x, tree = (
-        np.append(values, 0) for values in (x, tree)
-    )  # a tile without a pixel in its ring has its own trees only
+    x, tree = (np.append(values, 0) for values in (x, tree))  # a ring without a pixel has no entry 0
     gap = np.abs(inner["misfit"] + x[a] - x[b]) * inner["focal"]
     apart = (same | (tree[a] == tree[b])) & (gap > WIDE_GAP)
     found = [(inner["tail"][apart], inner["head"][apart], gap[apart])]
@@ -92,8 +90,8 @@ def judge(job: Job, k: int) -> Written:
     tail, head, gap = (np.concatenate(column) for column in zip(*found))
     pixels, node = np.unique(np.append(tail, head), return_inverse=True)
     part = connected_labels(len(pixels), node[: len(tail)], node[len(tail) :])[node[: len(tail)]]
-    names, chain = np.unique(part, return_inverse=True)
-    widest = np.zeros(len(names))
+    chains, chain = np.unique(part, return_inverse=True)
+    widest = np.zeros(len(chains))
     np.maximum.at(widest, chain, gap)
     at_seams = chain[len(chain) - len(between[0]) :]
     links = both_ways(job.tiling, k, *between, at_seams)

@@ -170,7 +170,7 @@ def integrate(
         run.choose_angle(chosen.angle if angle == "auto" else angle)
         run.stage("labels", components.label)
         n_ring, n_labels, n_cut = components.counted(work)
-        needs = driver_needs(tiling, spacing, n_ring if job.contracted else 0, n_labels, min(n_cut, GROUP))
+        needs = driver_needs(tiling, n_ring if job.contracted else 0, n_labels, min(n_cut, GROUP))
         check_driver(needs, memory)
         found = run.find_components()
         run.find_hidden()

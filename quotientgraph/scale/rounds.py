@@ -92,6 +92,19 @@ def correct(job: Job, k: int, number: int) -> Written:
     }
 
 
+def best_step(totals: np.ndarray) -> tuple[float, float]:
+    """α and β for which y + α (s + β p) has the least energy, where p was a direction of least energy before.
+
+    The totals are those of `_products`, of all tiles, with those of the edges between them.
+    """
+    ss, sp, pp, sr, pr = totals
+    beta = -sp / pp if pp > 0 else 0.0
+    curvature = ss + 2 * beta * sp + beta * beta * pp
+    if not curvature > 0:  # there is nothing left to correct
+        return 0.0, 0.0
+    return float((sr + beta * pr) / curvature), float(beta)
+
+
 def coarse_patch(job: Job, field: Field) -> Patch:
     """The coarse grid in a window."""
     rank = job.work.read("coarse.rank")[field.names]

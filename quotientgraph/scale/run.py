@@ -185,7 +185,7 @@ class Run:
             self.stage(name, rounds.correct, number, drop=rounds.read_last(number))
             self.stage(at_seams, seams.pull, number)
             totals, change, size = self._after_round(name, at_seams)
-            alpha, beta = best_step(totals)
+            alpha, beta = rounds.best_step(totals)
             work.write(f"steps.{number}", None, np.array([alpha, beta]))
             if self._settled(name, change, size):
                 self.journal.drop(("gamma", "b"), range(self.job.tiling.n_tiles))
@@ -232,8 +232,9 @@ class Run:
             table = self.job.work.table(name, k, "totals", "change", "low", "high")
             inside += table["totals"]
             between += self.job.work.table(at_seams, k, "totals")["totals"]
-            change, low, high = max(change, table["change"]), min(low, table["low"]), max(high, table["high"])
-        return inside + between, float(change), float(high - low)
+            change = max(change, float(table["change"]))
+            low, high = min(low, float(table["low"])), max(high, float(table["high"]))
+        return inside + between, change, high - low
 
     def _settled(self, name: str, change: float, size: float) -> bool:
         """Whether the rounds of filling have come close enough to the solution."""
@@ -270,19 +271,6 @@ class Run:
         self.job.work.write("shift", None, shift)
         self.stage("write", outputs.write, number, where)
         return piece
-
-
-def best_step(totals: np.ndarray) -> tuple[float, float]:
-    """α and β for which y + α (s + β p) has the least energy, where p was a direction of least energy before.
-
-    The totals are those of `quotientgraph.scale.rounds`.
-    """
-    ss, sp, pp, sr, pr = totals
-    beta = -sp / pp if pp > 0 else 0.0
-    curvature = ss + 2 * beta * sp + beta * beta * pp
-    if not curvature > 0:  # there is nothing left to correct
-        return 0.0, 0.0
-    return float((sr + beta * pr) / curvature), float(beta)
 
 
 def measured(job: Job, k: int, threads: int, task: Task, *args: Any) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Classes of a tile that go on in other tiles, united group by group: labels of components, chains of edges.
 
-Each tile has classes with totals, for instance their sizes. A class that goes on in another tile has *links* there. A link is
-known to both tiles, and each of them writes how it calls its own end (`here`) and the other one (`there`). A group unites
+Each tile has classes with totals, for instance their sizes. A class that goes on in another tile has *links* there. A link
+is known to both tiles, and each of them writes how it calls its own end (`here`) and the other one (`there`). A group unites
 the classes whose links are inside, and adds up their totals. A class without links to tiles outside is complete.
 """
 
@@ -28,7 +28,7 @@ Totals = dict[str, np.ndarray]
 
 
 class Links(NamedTuple):
-    """Where classes go on: their number (n,), both ends by names (n,) int64 that are unique in the map, the other tile (n,)."""
+    """Where classes go on: their number, both ends by names (int64) that are unique in the map, the other tile; (n,) all."""
 
     of: np.ndarray
     here: np.ndarray
