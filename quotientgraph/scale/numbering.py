@@ -127,18 +127,21 @@ class Components:
     def from_tables(cls, work: Work) -> Components:
         """Put together the tables of all tiles; one of them is in memory at a time."""
         n, of = int(work.read("bands.base")[-1]), PerTile(work, "components")
-        size, crossing = work.mapped("size", (n,), np.int64), work.mapped("crossing", (n,), np.bool_)
-        box, large, n_pixels, left_out = work.mapped("box", (4, n), np.int64), _Large(), 0, 0
-        for k in range(work.tiling.n_tiles):
-            table = work.table("own", k, "label", *_OF_OWN)
-            name = of.of(k)[table["label"]]
-            size[name], crossing[name] = table["size"], table["pieces"] > 1
-            box[:2, name], box[2:, name] = table["low"], table["high"]
-            n_pixels += int(table["size"].sum())
-            large.add(table, n_pixels)
-            left_out += int(work.table("labels", k, "left_out")["left_out"])
-        for array in (size, crossing, box):
-            array.flush()
+        large, n_pixels, left_out = _Large(), 0, 0
+        with (
+            work.mapped("size", (n,), np.int64) as size,
+            work.mapped("box", (4, n), np.int64) as box,
+            work.mapped("crossing", (n,), np.bool_) as crossing,
+        ):
+            for k in range(work.tiling.n_tiles):
+                table = work.table("own", k, "label", *_OF_OWN)
+                name = of.of(k)[table["label"]]
+                size[name], crossing[name] = table["size"], table["pieces"] > 1
+                box[:2, name], box[2:, name] = table["low"], table["high"]
+                n_pixels += int(table["size"].sum())
+                large.add(table, n_pixels)
+                left_out += int(work.table("labels", k, "left_out")["left_out"])
+        size, box, crossing = (work.read(column) for column in ("size", "box", "crossing"))
         return cls(of, size, box, crossing, left_out, large.are_notable_faces(n_pixels))
 
 

@@ -53,9 +53,8 @@ def align(work: Work) -> None:
     # Parts that do not go on in another tile stay where they are, and are most of them if components are small.
     used, ends = np.unique(np.append(mine, other), return_inverse=True)
     system = LaplacianSystem.from_edges(len(used), ends[: len(mine)], ends[len(mine) :], weight, misfit)
-    offset = work.mapped("offsets", (int(parts[-1]),), np.float64)
-    offset[used] = laplacians.get("auto").solve(system).x
-    offset.flush()
+    with work.mapped("offsets", (int(parts[-1]),), np.float64) as offset:
+        offset[used] = laplacians.get("auto").solve(system).x
     work.write("offsets.start", None, parts)
 
 

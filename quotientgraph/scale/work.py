@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -105,11 +107,20 @@ class Work:
             return Lookup(self.read(f"{name}.start"), self.read(name))
         return PerTile(self, name)
 
-    def mapped(self, name: str, shape: tuple[int, ...], dtype: Any) -> np.memmap:
-        """An array of the whole map that is filled in on disk; `read` finds it then."""
+    @contextlib.contextmanager
+    def mapped(self, name: str, shape: tuple[int, ...], dtype: Any) -> Iterator[np.ndarray]:
+        """An array of the whole map, zero at first, that is filled in on disk; `read` finds it when the block has ended."""
         path = self.path(name)
         path.parent.mkdir(parents=True, exist_ok=True)
-        return np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
+        with atomic(path) as part:
+            array = np.lib.format.open_memmap(part, mode="w+", dtype=dtype, shape=shape)
+            if hasattr(
+                os, "posix_fallocate"
+            ):  # a full disk is an error here, and would be the end of the process later
+                with part.open("r+b") as file:
+                    os.posix_fallocate(file.fileno(), 0, part.stat().st_size)
+            yield array
+            array.flush()
 
     def window(self, name: str, box: Box, through: Lookup | PerTile | None = None) -> np.ndarray:
         """An image of the pixels of a box, put together from the tiles that it touches.
