@@ -13,7 +13,7 @@ _BASE, _PER_PIXEL = 450_000_000, 260
 # What the driver takes at the start, for each tile, for each component with its borders, and for each cut edge of a group;
 # and what the process takes that settles the largest group of tiles, for each pixel along the borders of its members while
 # hidden jumps are found; measured, see docs/scale.md.
-_DRIVER, _TILE, _COMPONENT, _EDGE, _BORDER_PIXEL = 350_000_000, 5_000, 500, 200, 230
+_DRIVER, _TILE, _COMPONENT, _EDGE, _BORDER_PIXEL = 350_000_000, 5_000, 500, 200, 280
 _UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 
