@@ -24,10 +24,12 @@ parquet = pytest.importorskip("pyarrow.parquet")
 zarr = pytest.importorskip("zarr")
 
 from quotientgraph import scale  # noqa: E402
-from quotientgraph.scale import borders, coarse_system, rounds  # noqa: E402
+from quotientgraph.scale import blocks, borders, coarse_system, groups, rounds  # noqa: E402
 from quotientgraph.scale.coarse import Grid, Patch  # noqa: E402
-from quotientgraph.scale.components import counted, unite  # noqa: E402
+from quotientgraph.scale.components import counted  # noqa: E402
+from quotientgraph.scale.groups import Tree  # noqa: E402
 from quotientgraph.scale.memory import bytes_of, check_driver, driver_needs, tile_for  # noqa: E402
+from quotientgraph.scale.numbering import Components  # noqa: E402
 from quotientgraph.scale.seams import align  # noqa: E402
 from quotientgraph.scale.sources import Source  # noqa: E402
 from quotientgraph.scale.tiling import Box, Tiling  # noqa: E402
@@ -286,8 +288,45 @@ def test_a_large_coarse_grid_is_solved_by_multigrid(small, tmp_path, monkeypatch
     assert len(again.rounds) == len(report.rounds)
 
 
+@pytest.mark.parametrize("side", [3, 8], ids=["three", "all tiles"])
+def test_groups_of_tiles_do_not_matter(small, undisturbed, tmp_path, monkeypatch, side):
+    """2×2 tiles at a time, and 2×2 of these groups, give the bytes that all tiles in one group give."""
+    assert Tree(Tiling((96, 110), 48, 16), groups.SIDE).height == 2
+    monkeypatch.setattr(groups, "SIDE", side)
+    scale.integrate(*small, out=tmp_path / "depth.zarr", tile=48, workers=1)
+    assert stored(tmp_path) == undisturbed
+
+
+def test_a_coarse_grid_in_blocks_gives_the_answer_of_one(tmp_path, monkeypatch):
+    """Blocks of 2×2 tiles, most of which see a part of the map only, with a wide grid above them."""
+    normals, mask = bumpy(40, 150, tear=False)
+    options = {"tile": 32, "workers": 1, "tolerance": 1e-10, "preset": "paper"}
+    depth, one = scale.integrate(normals, mask, out=tmp_path / "a" / "depth.zarr", **options)
+    monkeypatch.setattr(blocks, "NODES", 1)
+    again, many = scale.integrate(normals, mask, out=tmp_path / "b" / "depth.zarr", **options)
+    assert one.tasks["block"][0] == 1
+    assert many.tasks["block"][0] == 3
+    assert len(many.rounds) < 1.5 * len(one.rounds)
+    depth = depth.compute()
+    assert np.nanmax(np.abs(again.compute() - depth)) < 1e-9 * np.ptp(depth[np.isfinite(depth)])
+    assert np.nanmax(np.abs(again.compute() - depth)) > 0, "there was one block"
+
+
+def test_every_tile_is_in_one_group_of_each_level():
+    """Going down from the whole map meets every tile once, and going up finds the groups that were met."""
+    tree = Tree(Tiling((500, 900), 64, 16), 2)
+    tiles = np.arange(tree.tiling.n_tiles)
+    for level in range(1, tree.height + 1):
+        met = [(member, g) for g in range(tree.n_groups(level)) for member in tree.members(level, g)]
+        assert sorted(member for member, _ in met) == list(range(tree.n_groups(level - 1)))
+        assert all(tree.above(level - 1, member)[0] == g for member, g in met)
+        above = np.array([tree.above(level - 1, int(g))[0] for g in tree.group_of(level - 1, tiles)])
+        assert np.array_equal(tree.group_of(level, tiles), above)
+    assert tree.n_groups(tree.height) == 1
+
+
 def test_the_driver_holds_no_list_of_the_pixels_along_seams(tmp_path):
-    """What the driver takes to unite labels and to align tiles is a fraction of what those pixels would take."""
+    """What the driver takes for components and to align tiles is a fraction of what those pixels would take."""
     normals, mask = bumpy(640, 640)
     scale.integrate(normals, mask, out=tmp_path / "depth.zarr", tile=64, workers=1, preset="paper", keep=True)
     work = Work(tmp_path / "depth.work", Tiling((640, 640), 64, 16))
@@ -297,7 +336,7 @@ def test_the_driver_holds_no_list_of_the_pixels_along_seams(tmp_path):
     assert n_ring > 20_000
     assert work.joined("start", "n_parts").sum() <= n_labels  # the driver solves for the offset of each
     tracemalloc.start()
-    unite(work)
+    Components.from_tables(work)
     align(work)
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -547,15 +586,16 @@ def test_a_driver_without_enough_memory_says_so_early(small, tmp_path):
             progress=lambda *one: stages.append(one[0]),
         )
     assert stages[-1] == "labels"
-    needs = [driver_needs(Tiling((2**16, 2**16), tile, 128), 64, 2**18 // tile * 2**16, 1000) for tile in (1024, 2048)]
-    assert needs[0]["pixels along seams"] == 2 * needs[1]["pixels along seams"]
+    needs = [driver_needs(Tiling((2**16, 2**16), tile, 128), 2**18 // tile * 2**16, 1000) for tile in (1024, 2048)]
+    assert needs[0]["tiles"] == 4 * needs[1]["tiles"]
+    assert needs[0]["borders of groups of tiles"] == needs[1]["borders of groups of tiles"]
     for most, remedy in (
-        ("pixels along seams", "tiles"),
-        ("the coarse grid", "overlap"),
-        ("components", "angle"),
-        ("cut edges", "angle"),
+        ("tiles", "larger tiles"),
+        ("borders of groups of tiles", "preset"),
+        ("components", "larger angle"),
+        ("cut edges", "larger angle"),
     ):
-        with pytest.raises(MemoryError, match=rf"for {most}.*larger {remedy}"):
+        with pytest.raises(MemoryError, match=rf"for {most}.*{remedy}"):
             check_driver({"the program": 1, **dict.fromkeys(needs[0], 1), most: 10**10}, 1e9)
     check_driver(needs[1], sum(needs[1].values()))
 

@@ -16,8 +16,9 @@ pytest.importorskip("dask.array")
 zarr = pytest.importorskip("zarr")
 
 from quotientgraph import scale  # noqa: E402
-from quotientgraph.scale import components  # noqa: E402
+from quotientgraph.scale import blocks, groups  # noqa: E402
 from quotientgraph.scale.coarse import Grid  # noqa: E402
+from quotientgraph.scale.numbering import Components  # noqa: E402
 from quotientgraph.scale.sources import Source  # noqa: E402
 from quotientgraph.scale.tiling import Tiling  # noqa: E402
 from quotientgraph.scale.window import Job, Window  # noqa: E402
@@ -351,10 +352,32 @@ def test_small_components_across_a_border_need_no_coarse_grid(tmp_path):
     scale.integrate(
         normals, mask, out=tmp_path / "depth.zarr", tile=40, workers=1, wrap="both", preset="paper", keep=True
     )
-    found = components.unite(Work(tmp_path / "depth.work", Tiling((64, 80), 40, 16, Wrap(x=True, y=True))))
+    found = Components.from_tables(Work(tmp_path / "depth.work", Tiling((64, 80), 40, 16, Wrap(x=True, y=True))))
     assert found.reach.tolist() == [10]
     assert found.crossing.tolist() == [True]
     assert found.box.ravel().tolist() == [0, 0, 63, 79]
+
+
+def test_groups_and_blocks_go_on_beyond_borders(tmp_path, monkeypatch):
+    """Groups of any size give the same bytes, and a coarse grid in blocks the depth of one block.
+
+    The last tiles are narrower than a cell of the coarse grid may be. To find the slope, planes are filled in the same way, to
+    an error of 1e-8, so that the depth is as close as that.
+    """
+    normals, mask = texture(102, 203), moats(102, 203)
+    options = {"tile": 48, "overlap": 16, "workers": 1, "wrap": "both", "angle": 12.0}
+    depth, one = scale.integrate(normals, mask, out=tmp_path / "a" / "depth.zarr", **options)
+    depth = depth.compute()
+    assert one.tasks["block"][0] == 3
+    monkeypatch.setattr(groups, "SIDE", 8)
+    again, _ = scale.integrate(normals, mask, out=tmp_path / "b" / "depth.zarr", **options)
+    assert np.array_equal(again.compute(), depth, equal_nan=True)
+    monkeypatch.setattr(groups, "SIDE", 2)
+    monkeypatch.setattr(blocks, "NODES", 1)
+    again, many = scale.integrate(normals, mask, out=tmp_path / "c" / "depth.zarr", **options)
+    assert many.tasks["block"][0] == 3 * 6
+    assert len(many.rounds) < 1.5 * len(one.rounds)
+    assert 0 < np.nanmax(np.abs(again.compute() - depth)) < 1e-7 * np.ptp(depth[np.isfinite(depth)])
 
 
 @pytest.mark.parametrize(

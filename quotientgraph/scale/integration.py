@@ -179,12 +179,9 @@ def integrate(
             use_continuity(run)
         run.stage("labels", components.label)
         n_ring, n_labels, n_cut = components.counted(work)
-        needs = driver_needs(tiling, spacing, n_ring if job.contracted else 0, n_labels, min(n_cut, GROUP))
+        needs = driver_needs(tiling, n_ring if job.contracted else 0, n_labels, min(n_cut, GROUP))
         check_driver(needs, memory)
-        run.stage("meetings", components.meet)
-        found = components.unite(work)
-        if not found.n:
-            raise ValueError("normals: no valid pixel is left in any tile; check the mask, the frame and the camera")
+        found = run.find_components()
         if tiles and found.n == 1:
             use_continuity(run)
         run.find_hidden()

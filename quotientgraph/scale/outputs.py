@@ -12,7 +12,7 @@ import numpy as np
 
 from ..io.atomic import OutputError, atomic
 from .borders import Borders
-from .components import Components
+from .numbering import Components
 from .rounds import potential
 from .sources import INSTALL, zarr
 from .tiling import Box, Tiling

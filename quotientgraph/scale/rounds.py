@@ -17,6 +17,7 @@ from laplacians.core.edges import connected_labels
 from laplacians.core.jit import kernel
 from laplacians.multigrid.grid import LooseEdges
 
+from .blocks import values_at
 from .coarse import Patch
 from .field import Field, subtract_product
 from .tiling import Box
@@ -65,8 +66,8 @@ def correct(job: Job, k: int, number: int) -> Written:
         r[field.inner] = work.window("b", field.box)
         subtract_product(field.weight, y, r)
         left = r[own].copy()
-        patch, coarse, change = coarse_patch(job, field), work.table(f"coarse.{number}"), np.zeros_like(y)
-        patch.add_to(change, coarse["keys"], coarse["values"])
+        patch, change = coarse_patch(job, field), np.zeros_like(y)
+        patch.add_to(change, *values_at(job, patch.keys.ravel(), number))
         subtract_product(field.weight, change, r)
         change += _window_correction(field, rhs)
         step[:] = change[own]
@@ -90,6 +91,24 @@ def correct(job: Job, k: int, number: int) -> Written:
             residual=residual,
         ),
     }
+
+
+def best_step(totals: np.ndarray) -> tuple[float, float]:
+    """α and β for which y + α (s + β p) has the least energy, where p was a direction of least energy before.
+
+    The totals are those of `_products`, of all tiles, with those of the edges between them.
+    """
+    ss, sp, pp, sr, pr = totals
+    beta = -sp / pp if pp > 0 else 0.0
+    curvature = ss + 2 * beta * sp + beta * beta * pp
+    if not curvature > 0:  # there is nothing left to correct
+        return 0.0, 0.0
+    return float((sr + beta * pr) / curvature), float(beta)
+
+
+def at_rounding(gains: list[float]) -> bool:
+    """Whether the energy that rounds can still gain has fallen to rounding: to nothing of the first, and no further."""
+    return len(gains) > 1 and 0.5 * gains[-2] < gains[-1] < 1e-14 * gains[0]
 
 
 def coarse_patch(job: Job, field: Field) -> Patch:

@@ -25,7 +25,7 @@ from ..method.scales import Scales
 from ..method.weights import Outliers, pair_terms
 from ..settings import Settings
 from .borders import Borders, Group
-from .components import Components
+from .numbering import Components
 
 
 @dataclass(frozen=True)
@@ -59,15 +59,15 @@ class EdgeGroups:
     pattern : Pattern
         Borders of the whole map.
     borders : Borders
-    creases : list or None
-        For each group the residuals and slacks that `placed_creases` gave it.
+    creased : bool
+        Whether the residuals and slacks are those that `placed_creases` gave each group; they are tables ``creases``.
     kept : CutEdges or None
         All edges after a merge, which are in memory.
     """
 
     pattern: Pattern
     borders: Borders
-    creases: list[tuple[np.ndarray, np.ndarray]] | None = None
+    creased: bool = False
     kept: CutEdges | None = None
 
     @property
@@ -85,10 +85,10 @@ class EdgeGroups:
             yield self.kept
             return
         for g, group in enumerate(self.borders.groups()):
-            if self.creases is None:
+            if not self.creased:
                 yield group.cut
             else:
-                residual, slack = self.creases[g]
+                residual, slack = self.borders.work.table("creases", g).values()
                 yield replace(group.cut, residual=residual, residual_back=residual, slack=slack)
 
 
@@ -153,12 +153,12 @@ class TiledScales(Scales):
         """Go on with creases where their borders put them; see `quotientgraph.beyond.creases.refine_creases`."""
         if not len(self.cut.number):
             return converged
-        creases, n_creased = [], 0
-        for group in self.borders.groups():
+        n_creased = 0
+        for g, group in enumerate(self.borders.groups()):
             creased = placed_creases(group.cut, group.room, group.angle, self._smaller(group), group.focal)
-            creases.append((creased.residual, creased.slack))
+            self.borders.work.write_table("creases", g, residual=creased.residual, slack=creased.slack)
             n_creased += int(creased_edges(creased).sum())
-        edges: Any = replace(self.cut, creases=creases)
+        edges: Any = replace(self.cut, creased=True)
         return descend_creased(self, edges, n_creased / len(self.cut.number), converged)
 
     def _smaller(self, group: Group) -> np.ndarray:

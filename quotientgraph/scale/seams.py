@@ -11,9 +11,9 @@ import numpy as np
 import laplacians
 from laplacians import LaplacianSystem
 
-from .components import Components
+from .numbering import Components
 from .window import Job
-from .work import Lookup, Work, Written
+from .work import Work, Written
 
 
 def choose_coarse(job: Job, components: Components) -> None:
@@ -49,8 +49,12 @@ def align(work: Work) -> None:
     mine = np.concatenate([table["mine"] + base for table, base in zip(tables, parts)])
     other = np.concatenate([table["other"] + parts[table["tile"]] for table in tables])
     weight, misfit = (np.concatenate([table[name] for table in tables]) for name in ("weight", "misfit"))
-    system = LaplacianSystem.from_edges(int(parts[-1]), mine, other, weight, misfit)
-    work.write_lookup("offsets", Lookup(parts, laplacians.get("auto").solve(system).x))
+    # Parts that do not go on in another tile stay where they are, and are most of them if components are small.
+    used, ends = np.unique(np.append(mine, other), return_inverse=True)
+    system = LaplacianSystem.from_edges(len(used), ends[: len(mine)], ends[len(mine) :], weight, misfit)
+    with work.mapped("offsets", (int(parts[-1]),), np.float64) as offset:
+        offset[used] = laplacians.get("auto").solve(system).x
+    work.write("offsets.start", None, parts)
 
 
 def pull(job: Job, k: int, number: int) -> Written:

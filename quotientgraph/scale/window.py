@@ -16,8 +16,10 @@ from ..graph.pixels import PixelGraph
 from ..graph.quotient import Quotient, jumps_of
 from ..graph.selection import cut_edges
 from ..settings import BEST, Settings
+from . import groups
 from .cameras import joined_rays, window_camera
 from .coarse import Grid
+from .groups import Tree
 from .sources import Source
 from .tiling import Box, Tiling, compact
 from .work import Work
@@ -74,6 +76,11 @@ class Job:
     def joining_angle(self) -> float | None:
         """Degrees below which neighbouring normals make their pixels one component."""
         return 180.0 if self.continuous else self.angle
+
+    @property
+    def tree(self) -> Tree:
+        """The groups of tiles."""
+        return Tree(self.tiling, groups.SIDE)
 
     @property
     def contracted(self) -> bool:
