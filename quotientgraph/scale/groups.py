@@ -32,7 +32,7 @@ class Tree:
     --------
     >>> tree = Tree(Tiling((300, 200), 64, 16), 2)
     >>> tree.height, tree.n_groups(1), tree.members(1, 5), tree.above(1, 5)
-    (3, 6, [18, 19], (2, 1))
+    (3, 6, [18, 19], (1, 1))
     """
 
     tiling: Tiling

@@ -4,7 +4,7 @@ A round first corrects the error over long distances on a coarse grid (`quotient
 corrects what is left in its window, which reaches into its neighbours: it solves for the correction that is zero where the
 window ends, and keeps it for its own pixels. Both together are the step s of the round. Steps are combined as in conjugate
 gradients: the next direction is p = s + β p, the next potential y + α p, with α and β such that the energy of all edges
-becomes least. The sums for that come from the tiles and, for edges between tiles, from the driver. So a tile writes its
+becomes least. The sums for that come from the tiles and, for edges between tiles, from `seams`. So a tile writes its
 step, and y and p are put together from the images of the last round wherever they are read.
 """
 

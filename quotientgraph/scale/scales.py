@@ -1,6 +1,6 @@
 """Scales over tiles: the loop of `quotientgraph.method.scales` on the quotient graph of all tiles.
 
-The driver knows components and borders. Cut edges are met group by group, so that any number of them fits into memory.
+The driver knows components and borders, all of them. Cut edges are met group by group, so that any number fits into memory.
 """
 
 from __future__ import annotations
