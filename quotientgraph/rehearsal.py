@@ -15,7 +15,7 @@ import laplacians
 from .beyond.certainty import nearby
 from .beyond.creases import with_creases
 from .beyond.face_fragments import settle_fragments
-from .beyond.hidden_faces import mark_inside
+from .beyond.face_planes import mark_inside
 from .beyond.joining import Witnesses, join, joined
 from .integration import integrate
 from .method.cutedges import CutEdges
