@@ -98,14 +98,23 @@ def flat_components(graph: Quotient, least: float, scatter: float) -> np.ndarray
     if not large.any():
         return large
     total = np.stack([sums(graph.labels, normals[:, axis], len(size)) for axis in range(3)])
-    step = max(1, graph.pixels.n_edges // _SAMPLE)
+    step = sampling_step(graph.pixels.n_edges)
     tail, head = graph.pixels.tail[::step], graph.pixels.head[::step]
     inside = graph.labels[tail] == graph.labels[head]
     tail, head = tail[inside], head[inside]
-    label = graph.labels[tail]
-    between = 0.25 * np.square(normals[tail] - normals[head]).sum(axis=1)
+    label, between = graph.labels[tail], scatter_between(normals, tail, head)
     noise = np.bincount(label, between, len(size)) / np.maximum(np.bincount(label, minlength=len(size)), 1)
     return large & are_flat(size, total, noise, scatter)
+
+
+def sampling_step(n_edges: int) -> int:
+    """One in so many of the edges of G0 is looked at to estimate noise."""
+    return max(1, n_edges // _SAMPLE)
+
+
+def scatter_between(normals: np.ndarray, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
+    """(n,) a quarter of the squared difference of the normals at the two ends of edges, whose mean is their noise."""
+    return 0.25 * np.square(normals[tail] - normals[head]).sum(axis=1)
 
 
 def are_flat(size: np.ndarray, total: np.ndarray, noise: np.ndarray, scatter: float) -> np.ndarray:

@@ -18,7 +18,7 @@ from ..geometry.wrapping import Wrap
 from ..io import OutputError, understand_camera
 from ..method.outcome import Step
 from ..settings import Settings, check_angle
-from . import components
+from . import components, joining
 from .borders import GROUP
 from .cameras import RayFormula
 from .doubts import doubts
@@ -176,12 +176,17 @@ def integrate(
         found = components.unite(work)
         if not found.n:
             raise ValueError("normals: no valid pixel is left in any tile; check the mask, the frame and the camera")
+        joins = joins and found.has_faces
+        if joins:
+            found = joining.absorb(run, found)
         run.find_hidden()
         number = run.fill(found)
-        scales, converged = run.scale(found, number, history.append)
+        placed = joining.join(run, found, number) if joins else joining.Placed(found, None)
+        found = placed.components
+        scales, converged = run.scale(found, number, history.append, placed.shift)
         where.create(tiling, {"camera": repr(view)}, resume)
         piece = run.write(found, scales, number, where)
-    as_in_memory = not (joins and found.has_faces)
+    as_in_memory = True
     if not as_in_memory:
         run.warnings.append(_NOT_JOINED)
     run.conclude(found, scales, converged, piece)

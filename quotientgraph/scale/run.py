@@ -29,6 +29,7 @@ from .work import Written
 logger = logging.getLogger(__name__)
 
 _MOST_ROUNDS = 60
+_STALLED = 0.3  # a change that is more than this part of the one before: steps become symmetric
 # A stage begins, or a task of it is done: name of the stage, tasks done, tasks in all.
 Watch = Callable[[str, int, int], Any]
 
@@ -148,21 +149,28 @@ class Run:
         system = CoarseSystem.from_tables(work, self.job.grid.size)
         names = "residual_key", "residual"
         residual = _sums(system, work.tables("start", *names), work.tables("pull.0", *names))
-        pulled = np.zeros_like(residual)
+        pulled, stalled = np.zeros_like(residual), 0  # the first round of symmetric steps
         for number in range(1, _MOST_ROUNDS + 1):
             name, at_seams = f"correct.{number}", f"pull.{number}"
             work.write_table(f"coarse.{number}", None, keys=system.keys, values=system.solve(residual))
-            self.stage(name, rounds.correct, number, drop=rounds.read_last(number))
+            if stalled:
+                self.stage(f"local.{number}", rounds.correct_windows, number)
+                seams.lift(work, number)
+            unread = (*rounds.read_last(number), f"local.{number}") if stalled else rounds.read_last(number)
+            self.stage(name, rounds.correct, number, stalled > 0, drop=unread)
             self.stage(at_seams, seams.pull, number)
             moved, between = work.tables(name), work.tables(at_seams)
             totals = [np.sum([table["totals"] for table in tables], axis=0) for tables in (moved, between)]
-            alpha, beta = best_step(totals[0] + totals[1])
+            alpha, beta = best_step(totals[0] + totals[1], anew=number == stalled)
             work.write(f"steps.{number}", None, np.array([alpha, beta]))
             pulled = _sums(system, moved, between) + beta * pulled
             residual = residual - alpha * pulled
-            if self._settled(name, moved):
-                self.journal.drop(("gamma", "b"), range(self.job.tiling.n_tiles))
+            if self._settled(name, moved, stalled > 0):
+                unread = ("gamma", "b") if number == 1 else ("gamma", "b", "part")
+                self.journal.drop(unread, range(self.job.tiling.n_tiles))
                 return number
+            if not stalled and number > 1 and self.changes[-1] > _STALLED * self.changes[-2]:
+                stalled = number + 1
         self.warnings.append(f"filling did not reach its tolerance after {_MOST_ROUNDS} rounds")
         return _MOST_ROUNDS
 
@@ -198,20 +206,25 @@ class Run:
             )
         return sure
 
-    def _settled(self, name: str, tables: list[dict[str, np.ndarray]]) -> bool:
-        """Whether the rounds of filling have come close enough to the solution."""
+    def _settled(self, name: str, tables: list[dict[str, np.ndarray]], symmetric: bool) -> bool:
+        """Whether the rounds of filling have come close enough to the solution; symmetric steps shrink unevenly."""
         change = max(float(table["change"]) for table in tables)
         size = float(max(table["high"] for table in tables) - min(table["low"] for table in tables))
         size = 1.0 if self.job.camera.central else max(size, 1e-300)
         faster = min(change / self.changes[-1], 0.9) if self.changes and self.changes[-1] > 0 else 0.9
+        faster = 0.9 if symmetric else faster
         self.changes.append(change)
         logger.info("%s: largest change %.3g, relative %.3g", name, change, change / size)
         return change * faster / (1 - faster) <= self.tolerance * size
 
     def scale(
-        self, found: components.Components, number: int, report: Callable[[Step], Any]
+        self,
+        found: components.Components,
+        number: int,
+        report: Callable[[Step], Any],
+        places: np.ndarray | None = None,
     ) -> tuple[TiledScales, bool]:
-        """Find the relative scales of the components."""
+        """Find the relative scales of the components, from their places on if they have some."""
         job = self.job
         self.stage("edges", borders.gather, number)
         began = time.perf_counter()
@@ -220,7 +233,7 @@ class Run:
         for k, values in enumerate(job.work.column("edges", "total")):
             np.add.at(total, found.of.of(k), values)
         edges = borders.Borders.from_tables(job.work, found)
-        scales = TiledScales(found, edges, total / found.size, job.settings, report)
+        scales = TiledScales(found, edges, total / found.size, job.settings, report, places)
         converged = scales.descend()
         if job.settings.creases == "anywhere" and job.settings.merge_every is None:
             converged = scales.refine(converged)
@@ -250,13 +263,15 @@ def _sums(system: CoarseSystem, *stages: list[dict[str, np.ndarray]]) -> np.ndar
     return total
 
 
-def best_step(totals: np.ndarray) -> tuple[float, float]:
+def best_step(totals: np.ndarray, anew: bool = False) -> tuple[float, float]:
     """α and β for which y + α (s + β p) has the least energy, where p was a direction of least energy before.
+
+    β is 0 if directions begin `anew`.
 
     The totals are those of `quotientgraph.scale.rounds`.
     """
     ss, sp, pp, sr, pr = totals
-    beta = -sp / pp if pp > 0 else 0.0
+    beta = -sp / pp if pp > 0 and not anew else 0.0
     curvature = ss + 2 * beta * sp + beta * beta * pp
     if not curvature > 0:  # there is nothing left to correct
         return 0.0, 0.0

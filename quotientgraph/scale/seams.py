@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 import laplacians
-from laplacians import LaplacianSystem
+from laplacians import Direct, LaplacianSystem
 
 from .components import Components
 from .window import Job
@@ -45,13 +45,26 @@ def join(job: Job, k: int) -> Written:
 
 def align(work: Work) -> None:
     """Shift the parts of tiles so that they fit at the seams; write the lookup ``offsets``."""
+    parts, system = joined_parts(work)
+    work.write_lookup("offsets", Lookup(parts, laplacians.get("auto").solve(system).x))
+
+
+def joined_parts(work: Work) -> tuple[np.ndarray, LaplacianSystem]:
+    """The first part of each tile, and the system of offsets of all parts with which they fit at the seams."""
     parts = np.append(0, np.cumsum(work.joined("start", "n_parts")))
     tables = work.tables("joints")
     mine = np.concatenate([table["mine"] + base for table, base in zip(tables, parts)])
     other = np.concatenate([table["other"] + parts[table["tile"]] for table in tables])
     weight, misfit = (np.concatenate([table[name] for table in tables]) for name in ("weight", "misfit"))
-    system = LaplacianSystem.from_edges(int(parts[-1]), mine, other, weight, misfit)
-    work.write_lookup("offsets", Lookup(parts, laplacians.get("auto").solve(system).x))
+    return parts, LaplacianSystem.from_edges(int(parts[-1]), mine, other, weight, misfit)
+
+
+def lift(work: Work, number: int) -> None:
+    """Find by how much to move the parts of tiles as wholes in a round; write the lookup ``lift.<number>``."""
+    parts, system = joined_parts(work)
+    piece, total = system.pattern.pieces, work.joined(f"local.{number}", "total")
+    total -= (np.bincount(piece, total) / np.bincount(piece))[piece]  # rounding: constants cost nothing
+    work.write_lookup(f"lift.{number}", Lookup(parts, Direct().factor(system).solve(total)))
 
 
 def pull(job: Job, k: int, number: int) -> Written:

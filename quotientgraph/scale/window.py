@@ -41,6 +41,8 @@ class Job:
     angle : float or None
         Degrees; see `Settings.angle`.
     settings : Settings
+    divided : bool
+        Whether faces that hide in components have become components of their own.
     """
 
     source: Source
@@ -51,6 +53,7 @@ class Job:
     spacing: int
     angle: float | None = None
     settings: Settings = BEST
+    divided: bool = False
 
     @property
     def tiling(self) -> Tiling:
@@ -60,6 +63,16 @@ class Job:
     def grid(self) -> Grid:
         """The coarse grid over the map."""
         return Grid(self.tiling.shape, self.spacing, self.tiling.around)
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """The image of labels that count from 0 in each tile, and the lookup of their components."""
+        return ("parts", "faces") if self.divided else ("labels", "components")
+
+    def components(self, box: Box) -> np.ndarray:
+        """The component of each pixel of a box, −1 where none is valid."""
+        image, lookup = self.labels
+        return self.work.window(image, box, self.work.lookup(lookup))
 
     @property
     def contracted(self) -> bool:
