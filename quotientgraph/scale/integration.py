@@ -35,9 +35,10 @@ from .work import Work
 
 TILE = 2048
 _NOT_JOINED = (
-    "large flat faces have a quarter of the pixels or more: in memory, the default places the components of such maps by "
-    "their most certain borders first, and maps in tiles by the descent alone, so the depth of some components differs from "
-    'that of `quotientgraph.integrate`; use that where the map fits into memory, or pass joining="none" if you want this'
+    "large flat faces have a quarter of the pixels or more: the default places the components of such maps by their most "
+    "certain borders first, but {why}, so here they are placed by the descent alone, and the depth of some of them "
+    "differs from that of `quotientgraph.integrate`; use that where the map fits into memory, or pass "
+    'joining="none" if you want this'
 )
 
 
@@ -123,10 +124,10 @@ def integrate(
     around = view.all_around if isinstance(view, RayFormula) else bool(Wrap.from_name("auto", view, source.shape))
     around = _wraps(settings.pop("wrap", "auto"), around, source.shape)
     _refuse_what_needs_the_whole_map(settings)
-    wanted = Settings.from_preset(preset, **settings)
-    chosen = replace(wanted, joining="none")
-    # In memory, borders are judged where there is an image plane with ends; see `quotientgraph.beyond.plugging`.
-    joins = wanted.joining == "certain" and wanted.merge_every is None and not (around or view.spherical)
+    chosen = Settings.from_preset(preset, **settings)
+    # Borders are judged where there is an image plane with ends; see `quotientgraph.beyond.plugging`.
+    joins = chosen.joining == "certain" and chosen.merge_every is None and not (around or view.spherical)
+    chosen = chosen if joins else replace(chosen, joining="none")
     if chosen.fill_solver != "auto":
         raise ValueError("fill_solver: a map in tiles is filled by multigrid; leave it at its default")
     tiling = _tiling(source, tile, overlap, memory, around)
@@ -177,18 +178,18 @@ def integrate(
         if not found.n:
             raise ValueError("normals: no valid pixel is left in any tile; check the mask, the frame and the camera")
         joins = joins and found.has_faces
-        if joins:
+        obstacle = joining.obstacle(run, found, needs, memory) if joins else ""
+        if joins and not obstacle:
             found = joining.absorb(run, found)
         run.find_hidden()
         number = run.fill(found)
-        placed = joining.join(run, found, number) if joins else joining.Placed(found, None)
+        placed = joining.join(run, found, number) if joins and not obstacle else joining.Placed(found, None)
         found = placed.components
         scales, converged = run.scale(found, number, history.append, placed.shift)
         where.create(tiling, {"camera": repr(view)}, resume)
         piece = run.write(found, scales, number, where)
-    as_in_memory = True
-    if not as_in_memory:
-        run.warnings.append(_NOT_JOINED)
+    if obstacle:
+        run.warnings.append(_NOT_JOINED.format(why=obstacle))
     run.conclude(found, scales, converged, piece)
     sure = run.confidence(scales) if preset != "paper" else None
     write_tables(where, found, scales.borders, work.read("shift"), piece, scales.residuals(), sure)
@@ -204,8 +205,8 @@ def integrate(
         rounds=run.changes,
         converged=converged,
         warnings=run.warnings,
-        joining=chosen.joining,
-        as_in_memory=as_in_memory,
+        joining="none" if placed.shift is None else "certain",
+        as_in_memory=not obstacle,
         seconds={"cluster": waited, **run.seconds, "total": time.perf_counter() - began},
         tasks=run.tasks,
         busy={**run.busy, "driver": driver, "beside": run.beside},
@@ -245,8 +246,6 @@ def _wraps(wanted: str | None, sees_around: bool, shape: tuple[int, int]) -> boo
 
 def _refuse_what_needs_the_whole_map(settings: dict[str, Any]) -> None:
     """Raise a `ValueError` for keywords of `quotientgraph.integrate` that a map in tiles does not take."""
-    if settings.get("joining") not in (None, "none"):
-        raise ValueError('joining: components of a map in tiles are placed by the descent; leave it out or use "none"')
     for name in ("method", "prior", "prior_confidence", "anchors", "labels", "image", "forbidden"):
         if settings.pop(name, None) is not None:
             raise ValueError(f"{name}: a map in tiles does not take it; use `quotientgraph.integrate`, or leave it out")

@@ -13,17 +13,42 @@ import numpy as np
 from ..beyond.hidden_faces import HiddenFaces
 from ..beyond.joining import Judgement, places
 from . import band, crumbs, faces
+from .cameras import RayFormula
 from .components import Components
 from .run import Run
 from .sampling import number_edges
 
+# What the driver takes for each side of a pixel on a border, and for each edge over which a crumb may be absorbed; measured,
+# see docs/scale.md. It takes this much for them unless `memory` says otherwise.
+_SIDE, _EDGE, _MOST = 900, 150, 2e9
+
+
+def obstacle(run: Run, found: Components, needs: dict[str, int], memory: float | None) -> str:
+    """Why the components of a map cannot be joined in tiles; empty if they can.
+
+    `needs` are bytes that the driver takes for other things, and `memory` those that it may take in all.
+    """
+    job = run.job
+    if isinstance(job.camera, RayFormula):
+        return "borders are not judged along rays that are given by a formula"
+    if job.tiling.shape[0] * job.tiling.shape[1] >= 2**31:
+        return "borders are judged on maps of less than 2**31 pixels"
+    job.work.write("sizes", None, found.size)
+    run.stage("crumbs", crumbs.list_crumbs)
+    n_sides, n_edges = (int(job.work.joined("crumbs", name).sum()) for name in ("n_sides", "n_listed"))
+    needed, allowed = _SIDE * n_sides + _EDGE * n_edges, _MOST if memory is None else memory - sum(needs.values())
+    # A run that goes on decides as it did when it began, whatever memory it is given.
+    if not job.work.path("joins").exists():
+        job.work.write("joins", None, np.array(needed <= allowed))
+    if job.work.read("joins"):
+        return ""
+    taken = f"{needed / 1e9:.1f} GB, and it may take {max(allowed, 0) / 1e9:.1f} GB"
+    return f"to judge their borders the driver would take {taken}"
+
 
 def absorb(run: Run, found: Components) -> Components:
-    """The components without crumbs."""
-    work = run.job.work
-    work.write("sizes", None, found.size)
-    run.stage("crumbs", crumbs.list_crumbs)
-    return crumbs.absorbed(work, found, run.job.angle)
+    """The components without crumbs, of which `obstacle` has made the list."""
+    return crumbs.absorbed(run.job.work, found, run.job.angle)
 
 
 @dataclass(frozen=True, eq=False)

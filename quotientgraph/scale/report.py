@@ -30,11 +30,11 @@ class Report:
     converged : bool
     warnings : list of str
     joining : str
-        What places components before the descent: "none", always.
+        What placed components before the descent: "certain" if large flat faces have a notable part of the pixels, else
+        "none".
     as_in_memory : bool
-        Whether `quotientgraph.integrate` with the same settings would also have placed them by the descent alone. By
-        default, if large flat faces have a notable part of the pixels, it places components by their most certain borders
-        first (``joining="certain"``), which tiles do not; then this is False, and a warning says so.
+        Whether `quotientgraph.integrate` with the same settings would also have placed them in this way. It is False for a
+        map with such faces whose borders could not be judged in tiles; a warning says why.
     seconds : dict
         Time by stage; "cluster" is what passed before the first of them.
     tasks : dict

@@ -87,8 +87,8 @@ def correct(job: Job, k: int, number: int, stalled: bool = False) -> Written:
 
     Such steps may come to nothing where a component lies on both sides of a tear, which the coarse grid takes for
     neighbours. If rounds have `stalled`, steps are symmetric instead: three corrections are added up, none of which sees the
-    others. They are that of the coarse grid, that of ``lift.<number>``, which moves each connected part of a tile as a whole,
-    and those of all windows (`correct_windows`). They get less done at a time, but conjugate gradients get on with them.
+    others. They are that of the coarse grid, that of ``lift.<number>``, which moves each connected part of a tile as a
+    whole, and those of all windows (`correct_windows`). They get less done at a time, but conjugate gradients get on.
 
     Writes the image ``s.<number>``, the images ``y`` and ``p`` of the round before, and the table ``correct.<number>``.
     """
