@@ -107,7 +107,7 @@ def hidden_faces(
         inside = np.zeros(len(own), dtype=np.bool_)
         mark_inside(points, outline.polygon, inside)
         place = np.searchsorted(own, outline.beside)
-        if outline.is_face(inside[place].mean(), np.count_nonzero(inside), len(own), least):
+        if outline.is_face(inside[place].mean(), int(np.count_nonzero(inside)), len(own), least):
             inside[place] = outline.ahead
             found.append((own[inside], outline.ahead))
     if not found:

@@ -105,11 +105,11 @@ class Band(Quotient):
         )  # fmt: skip
 
     @property
-    def n_components(self) -> int:  # type: ignore[override]
+    def n_components(self) -> int:
         return self.whole.n
 
     @property
-    def sizes(self) -> np.ndarray:  # type: ignore[override]
+    def sizes(self) -> np.ndarray:
         return self.whole.size
 
     @property

@@ -182,7 +182,7 @@ def integrate(
         if joins and not obstacle:
             found = joining.absorb(run, found)
         run.find_hidden()
-        number = run.fill(found)
+        number = run.fill(found, absorbed=joins and not obstacle)
         placed = joining.join(run, found, number) if joins and not obstacle else joining.Placed(found, None)
         found = placed.components
         scales, converged = run.scale(found, number, history.append, placed.shift)

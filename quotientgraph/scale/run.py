@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 _MOST_ROUNDS = 60
 _STALLED = 0.3  # a change that is more than this part of the one before: steps become symmetric
+_CALM = 6  # rounds with symmetric steps that go on after changes are small, because these shrink unevenly
 # A stage begins, or a task of it is done: name of the stage, tasks done, tasks in all.
 Watch = Callable[[str, int, int], Any]
 
@@ -134,8 +135,12 @@ class Run:
             self.stage("forest", hidden.plant)
             hidden.find_hidden(self.job.work)
 
-    def fill(self, found: components.Components) -> int:
-        """Fill all components; returns the round whose images hold the potential."""
+    def fill(self, found: components.Components, absorbed: bool = False) -> int:
+        """Fill all components; returns the round whose images hold the potential.
+
+        Components that have `absorbed` others may hang together by narrow ways, over which errors die out slowly after the
+        first rounds have removed most of them. So these rounds are not taken for the rate at which they do.
+        """
         work = self.job.work
         seams.choose_coarse(self.job, found)
         self.stage("start", filling.start)
@@ -149,7 +154,7 @@ class Run:
         system = CoarseSystem.from_tables(work, self.job.grid.size)
         names = "residual_key", "residual"
         residual = _sums(system, work.tables("start", *names), work.tables("pull.0", *names))
-        pulled, stalled = np.zeros_like(residual), 0  # the first round of symmetric steps
+        pulled, calm, stalled = np.zeros_like(residual), 0, 0  # the last is the first round of symmetric steps
         for number in range(1, _MOST_ROUNDS + 1):
             name, at_seams = f"correct.{number}", f"pull.{number}"
             work.write_table(f"coarse.{number}", None, keys=system.keys, values=system.solve(residual))
@@ -165,7 +170,8 @@ class Run:
             work.write(f"steps.{number}", None, np.array([alpha, beta]))
             pulled = _sums(system, moved, between) + beta * pulled
             residual = residual - alpha * pulled
-            if self._settled(name, moved, stalled > 0):
+            calm = calm + 1 if self._settled(name, moved, 0.9 if stalled else 0.5 if absorbed else 0.0) else 0
+            if calm > (_CALM if stalled else 0):
                 unread = ("gamma", "b") if number == 1 else ("gamma", "b", "part")
                 self.journal.drop(unread, range(self.job.tiling.n_tiles))
                 return number
@@ -206,13 +212,13 @@ class Run:
             )
         return sure
 
-    def _settled(self, name: str, tables: list[dict[str, np.ndarray]], symmetric: bool) -> bool:
-        """Whether the rounds of filling have come close enough to the solution; symmetric steps shrink unevenly."""
+    def _settled(self, name: str, tables: list[dict[str, np.ndarray]], slowest: float) -> bool:
+        """Whether the rounds of filling have come close enough to the solution, if changes shrink by `slowest` at best."""
         change = max(float(table["change"]) for table in tables)
         size = float(max(table["high"] for table in tables) - min(table["low"] for table in tables))
         size = 1.0 if self.job.camera.central else max(size, 1e-300)
         faster = min(change / self.changes[-1], 0.9) if self.changes and self.changes[-1] > 0 else 0.9
-        faster = 0.9 if symmetric else faster
+        faster = max(faster, slowest)
         self.changes.append(change)
         logger.info("%s: largest change %.3g, relative %.3g", name, change, change / size)
         return change * faster / (1 - faster) <= self.tolerance * size

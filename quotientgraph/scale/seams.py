@@ -10,6 +10,7 @@ import numpy as np
 
 import laplacians
 from laplacians import Direct, LaplacianSystem
+from laplacians.core.arrays import centred
 
 from .components import Components
 from .window import Job
@@ -63,8 +64,9 @@ def lift(work: Work, number: int) -> None:
     """Find by how much to move the parts of tiles as wholes in a round; write the lookup ``lift.<number>``."""
     parts, system = joined_parts(work)
     piece, total = system.pattern.pieces, work.joined(f"local.{number}", "total")
-    total -= (np.bincount(piece, total) / np.bincount(piece))[piece]  # rounding: constants cost nothing
-    work.write_lookup(f"lift.{number}", Lookup(parts, Direct().factor(system).solve(total)))
+    # Constants cost nothing, so that rounding alone would decide on them.
+    offset = centred(Direct().factor(system).solve(centred(total, piece)), piece)
+    work.write_lookup(f"lift.{number}", Lookup(parts, offset))
 
 
 def pull(job: Job, k: int, number: int) -> Written:
