@@ -29,7 +29,7 @@ from .work import Written
 logger = logging.getLogger(__name__)
 
 _MOST_ROUNDS = 60
-_STALLED = 0.3  # a change that is more than this part of the one before: steps become symmetric
+_STALLED = 0.7  # a change that is more than this part of the one before: steps become symmetric
 _CALM = 6  # rounds with symmetric steps that go on after changes are small, because these shrink unevenly
 # A stage begins, or a task of it is done: name of the stage, tasks done, tasks in all.
 Watch = Callable[[str, int, int], Any]
