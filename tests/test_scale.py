@@ -1,6 +1,7 @@
 """Maps in tiles: the answer is that of the whole map, whatever the tiles are and whatever happens on the way."""
 
 import errno
+import functools
 import os
 import pickle
 import signal
@@ -14,7 +15,8 @@ import pytest
 import tifffile
 
 import laplacians
-from quotientgraph import Pinhole, QuotientGraph, RayMap
+from quotientgraph import Pinhole, QuotientGraph, RayMap, scenes
+from quotientgraph.beyond.absorbing import absorbed
 from quotientgraph.beyond.hidden_jumps import hidden_jumps
 from quotientgraph.cli import main
 from quotientgraph.method.filling import equations, fill
@@ -25,6 +27,7 @@ zarr = pytest.importorskip("zarr")
 
 from quotientgraph import scale  # noqa: E402
 from quotientgraph.scale import blocks, borders, coarse_system, groups, rounds  # noqa: E402
+from quotientgraph.scale import joining as scale_joining  # noqa: E402
 from quotientgraph.scale.coarse import Grid, Patch  # noqa: E402
 from quotientgraph.scale.components import counted  # noqa: E402
 from quotientgraph.scale.groups import Tree  # noqa: E402
@@ -64,10 +67,12 @@ def bumpy(height, width, noise=0.0, tear=True, seed=3):
     return normals.astype(np.float32), mask
 
 
-def whole(normals, mask, camera=None, preset="best", angle="auto", connectivity=8, wrap="none", **settings):
+def whole(
+    normals, mask, camera=None, preset="best", angle="auto", connectivity=8, wrap="none", frame="opengl", **settings
+):
     """The same in memory, with an exact filling, and with everything else as users have it."""
     graph = QuotientGraph.from_normals(
-        normals, mask, camera, angle=angle, connectivity=connectivity, preset=preset, wrap=wrap, check=False
+        normals, mask, camera, frame, angle=angle, connectivity=connectivity, preset=preset, wrap=wrap, check=False
     )
     return graph.optimize(fill_solver=EXACT, preset=preset, **settings)
 
@@ -103,15 +108,75 @@ def test_tiles_give_the_answer_of_the_whole_map(tmp_path, preset, settings):
     assert not (tmp_path / "depth.work").exists()
 
 
-@pytest.mark.parametrize(("joining", "warns"), [(None, True), ("none", False)])
-def test_a_map_whose_components_would_be_joined_in_memory_says_so(tmp_path, joining, warns):
-    """Two walls that meet, with noise: the default in memory judges their border, and a warning says that tiles do not."""
+@pytest.mark.parametrize(
+    ("kind", "seed", "noise"),
+    [("tabletop", 0, 0.0), ("shelves", 1, 0.0), ("open_room", 2, 0.5)],
+    ids=["hidden faces", "both sides of a tear", "noise"],
+)
+def test_maps_with_faces_are_joined_as_in_memory(tmp_path, kind, seed, noise):
+    """Crumbs are absorbed, borders judged, hidden faces set apart and components placed: all as in memory, across tiles."""
+    scene = scenes.random(kind, seed, shape=(150, 200)).with_noise(noise)
+    given = scene.normals, scene.mask, scene.camera
+    depth, report = scale.integrate(*given, out=tmp_path / "depth.zarr", tile=104, workers=1, frame="opencv")
+    expected = whole(*given, frame="opencv")
+    assert expected.joined
+    assert report.joining == "certain"
+    assert report.as_in_memory
+    # On both sides of a tear, rounds of filling would get nowhere without symmetric steps.
+    assert not any("tolerance" in text for text in report.warnings)
+    labels = zarr.open_array(report.components, mode="r")[:]
+    assert np.array_equal(labels, expected.graph.label_image())
+    assert difference(expected, depth.compute()) < 1e-6
+    assert len(report.history) == len(expected.history)
+    size = parquet.read_table(report.nodes)["size"].to_numpy()
+    assert np.array_equal(size, expected.graph.sizes)
+    graph = absorbed(QuotientGraph.from_normals(*given, "opencv", check=False))
+    assert report.n_components > graph.n_components, "no face hides in another one"
+
+
+def test_joining_goes_on_after_an_interruption(tmp_path):
+    """A run that was stopped among the stages of joining ends with the same bytes."""
+    scene = scenes.random("tabletop", 0, shape=(150, 200))
+    given = {"camera": scene.camera, "frame": "opencv", "tile": 104, "workers": 1}
+    stops = iter(["band", "parts", "seams"])
+
+    def stop(name, done, n, at=None):
+        if name == at and done == 1:
+            raise KeyboardInterrupt
+
+    def run(folder, at, **more):
+        out, watch = tmp_path / folder / "depth.zarr", functools.partial(stop, at=at)
+        return scale.integrate(scene.normals, scene.mask, out=out, progress=watch, **given, **more)[0].compute()
+
+    for k, at in enumerate(stops):
+        with pytest.raises(KeyboardInterrupt):
+            run("stopped", at, resume=k > 0)
+    assert np.array_equal(run("stopped", None, resume=True), run("whole", None), equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("joining", "camera", "memory", "why"),
+    [
+        (None, None, None, None),
+        ("none", None, None, None),
+        (None, None, 1.0, "the driver would take"),
+        (None, scale.RayFormula.fisheye(60, (40, 64)), None, "rays that are given by a formula"),
+    ],
+    ids=["joined", "none", "memory", "formula"],
+)
+def test_a_map_whose_borders_cannot_be_judged_says_so(tmp_path, monkeypatch, joining, camera, memory, why):
+    """Two walls that meet, with noise: the default in memory judges their border, and a warning says if tiles do not."""
     walls = np.where(np.arange(64)[:, None] < 30, [0.6, 0.0, 0.8], [-0.6, 0.0, 0.8])
     normals = np.tile(walls, (40, 1, 1)) + 0.003 * np.random.default_rng(0).standard_normal((40, 64, 3))
-    _, report = scale.integrate(normals, out=tmp_path / "depth.zarr", tile=48, workers=1, angle=5.0, joining=joining)
-    assert report.as_in_memory != warns
-    assert any("most certain borders" in text for text in report.warnings) == warns
-    assert whole(normals, None, angle=5.0, joining=joining).joined == warns
+    if memory is not None:
+        monkeypatch.setattr(scale_joining, "_MOST", memory)
+    _, report = scale.integrate(
+        normals, camera=camera, out=tmp_path / "depth.zarr", tile=48, workers=1, angle=5.0, joining=joining
+    )
+    assert report.as_in_memory == (why is None)
+    assert [why in text for text in report.warnings if "most certain borders" in text] == [True] * (why is not None)
+    assert report.joining == ("certain" if joining is None and why is None else "none")
+    assert whole(normals, None, angle=5.0, joining=joining).joined == (joining is None)
 
 
 @pytest.mark.parametrize(
@@ -560,11 +625,10 @@ def test_memory_decides_on_the_tile():
     ("settings", "text"),
     [
         ({"camera": Pinhole(100.0, 100.0, 96.0, 48.0), "wrap": "x"}, "wrap='x': a pinhole camera .*Orthographic"),
-        ({"joining": "certain"}, "joining: .*leave it out"),
         ({"anchors": [(1, 1, 1.0)]}, "anchors: .*leave it out"),
         ({"camera": RayMap.equirectangular((96, 192)), "wrap": "y"}, "wrap='y': the rays .*wrap="),
     ],
-    ids=["wrap", "joining", "anchors", "panorama"],
+    ids=["wrap", "anchors", "panorama"],
 )
 def test_what_needs_the_whole_map_is_refused(tmp_path, settings, text):
     """The error names the keyword and what to do instead, and nothing is written."""

@@ -16,7 +16,7 @@ pytest.importorskip("dask.array")
 zarr = pytest.importorskip("zarr")
 
 from quotientgraph import scale  # noqa: E402
-from quotientgraph.scale import blocks, groups  # noqa: E402
+from quotientgraph.scale import blocks, groups, run  # noqa: E402
 from quotientgraph.scale.coarse import Grid  # noqa: E402
 from quotientgraph.scale.numbering import Components  # noqa: E402
 from quotientgraph.scale.sources import Source  # noqa: E402
@@ -268,6 +268,22 @@ def test_a_panorama_meets_at_its_poles(tmp_path, shape, tile, latitude, by_formu
     assert difference < 1e-6
     assert 0 < len(report.rounds) < 25
     assert any("rows at the poles" in text for text in report.warnings) == (90 in latitude)
+
+
+@pytest.mark.parametrize(
+    ("shape", "tile"), [((84, 101), 40), ((50, 61), 64), (None, 40)], ids=["tiles", "one", "poles"]
+)
+def test_symmetric_steps_go_on_beyond_borders(tmp_path, monkeypatch, shape, tile):
+    """Corrections of windows are added up at each copy of a pixel; a tile may see itself, also over a pole."""
+    monkeypatch.setattr(run, "_STALLED", 0.0)
+    if shape is None:
+        normals, mask, camera = blob((49, 98))
+        report, difference = compared(tmp_path, normals, mask, (camera, camera), tile=tile, wrap="auto", preset="paper")
+    else:
+        report, difference = compared(tmp_path, texture(*shape), tile=tile, preset="paper")
+    assert difference < 1e-6
+    assert report.tasks["local"][0] > 0
+    assert len(report.rounds) < 50
 
 
 def test_rays_by_formula_have_the_poles_of_the_array():

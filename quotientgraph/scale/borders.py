@@ -43,8 +43,8 @@ def gather(job: Job, k: int, number: int) -> Written:
     """Write the cut edges of a tile, sorted by border, and the sums of the potential over its components."""
     window = Window.read(job, k, MARGIN)
     pixels, work = window.pixels, job.work
-    local = window.values(work.window("labels", window.box))
-    label = window.values(work.window("labels", window.box, work.lookup("components")))
+    image, lookup = job.labels
+    local, label = window.values(work.window(image, window.box)), window.values(job.components(window.box))
     filled = window.values(potential(work, window.box, number)[0])
     graph = window.quotient(label, job.angle)
     graph = replace(graph, cut=graph.cut[window.owns(graph.cut)])
@@ -64,7 +64,7 @@ def gather(job: Job, k: int, number: int) -> Written:
         edges["angle"] = edge_angles(graph, cut.number)
         edges["focal"] = pixels.focal_at(cut.number)
     mine = window.mine
-    n = len(work.lookup("components").of(k))
+    n = len(work.lookup(lookup).of(k))
     begin = _beginnings(edges)
     return {
         **work.write("edges", k, edges),

@@ -38,7 +38,7 @@ def label(job: Job, k: int) -> Written:
     n = _count_own(labels, mine, number)
     size, first = np.zeros(n, dtype=np.int64), np.full(n, np.iinfo(np.int64).max)
     box = np.repeat(np.array([[2**62], [2**62], [-1], [-1]]), n, axis=1)
-    _measure(labels, pixels.map.position, window.box.shape[1], *window.box[:2], window.shape[1], size, first, box)
+    measure(labels, pixels.map.position, window.box.shape[1], *window.box[:2], window.shape[1], size, first, box)
     normal, noise = np.zeros((3, n)), np.zeros((2, n))
     _add_normals(labels, pixels.map.normals, normal)
     step = max(1, pixels.n_edges // _SAMPLE)
@@ -115,7 +115,7 @@ def _count_own(labels, mine, number):
 
 
 @kernel
-def _measure(labels, position, width, top, left, whole, size, first, box):
+def measure(labels, position, width, top, left, whole, size, first, box):
     """Write the number of pixels, the first position in the map and the bounding box of each label."""
     for i in range(len(labels)):
         k = labels[i]

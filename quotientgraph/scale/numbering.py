@@ -16,7 +16,7 @@ from .groups import edges_around
 from .tiling import Tiling
 from .uniting import Links, both_ways, settled, write_classes
 from .window import Job
-from .work import PerTile, Work, Written
+from .work import Lookup, PerTile, Work, Written
 
 _MOST = 2**31 - 1  # components: their numbers are int32
 _OF_OWN = "size", "low", "high", "pieces", "normal", "noise"
@@ -114,7 +114,7 @@ class Components:
 
     Attributes
     ----------
-    of : PerTile
+    of : PerTile or Lookup
         Component of each label of each tile, int32. Components are numbered by their first pixel, as in memory.
     size : (n,) int64
         Pixels of each component. This and the next three are mapped into memory from files.
@@ -130,7 +130,7 @@ class Components:
         Whether a notable part of the pixels lies in large flat components; see `quotientgraph.beyond.absorbing`.
     """
 
-    of: PerTile
+    of: PerTile | Lookup
     size: np.ndarray
     box: np.ndarray
     reach: np.ndarray
@@ -146,6 +146,8 @@ class Components:
     def from_tables(cls, work: Work) -> Components:
         """Put together the tables of all tiles; one of them is in memory at a time."""
         n, of = int(work.read("bands.base")[-1]), PerTile(work, "components")
+        # A run that goes on may have absorbed crumbs before, and does so again.
+        work.path("components.start").unlink(missing_ok=True)
         large, n_pixels, left_out = _Large(), 0, 0
         with (
             work.mapped("size", (n,), np.int64) as size,

@@ -29,6 +29,8 @@ from .work import Written
 logger = logging.getLogger(__name__)
 
 _MOST_ROUNDS = 60
+_STALLED = 0.7  # a change that is more than this part of the one before: steps become symmetric
+_CALM = 6  # rounds with symmetric steps that go on after changes are small, because these shrink unevenly
 # A stage begins, or a task of it is done: name of the stage, tasks done, tasks in all.
 Watch = Callable[[str, int, int], Any]
 
@@ -161,8 +163,12 @@ class Run:
             self.unite("chains")
             self.stage("hidden", hidden.choose)
 
-    def fill(self, found: Components) -> int:
-        """Fill all components; returns the round whose images hold the potential."""
+    def fill(self, found: Components, absorbed: bool = False) -> int:
+        """Fill all components; returns the round whose images hold the potential.
+
+        Components that have `absorbed` others may hang together by narrow ways, over which errors die out slowly after the
+        first rounds have removed most of them. So these rounds are not taken for the rate at which they do.
+        """
         work = self.job.work
         seams.choose_coarse(self.job, found)
         self.stage("start", filling.start)
@@ -176,41 +182,32 @@ class Run:
         n_blocks = blocks.n_blocks(self.job)
         self.stage("block", blocks.assemble, n=n_blocks)
         wide = blocks.wide_system(work, n_blocks, blocks.wide_grid(self.job).size) if n_blocks > 1 else None
-        gains: list[float] = []
+        calm, stalled, gains = 0, 0, []  # the second is the first round of symmetric steps
         for number in range(1, _MOST_ROUNDS + 1):
             name, at_seams = f"correct.{number}", f"pull.{number}"
             self.stage(f"residual.{number}", blocks.advance, number, n=n_blocks)
             if wide is not None:
                 blocks.lift(work, wide, n_blocks, number)
             self.stage(f"coarse.{number}", blocks.solve, number, n=n_blocks)
-            self.stage(name, rounds.correct, number, drop=rounds.read_last(number))
+            if stalled:
+                self.stage(f"local.{number}", rounds.correct_windows, number)
+                seams.lift(work, number)
+            unread = (*rounds.read_last(number), f"local.{number}") if stalled else rounds.read_last(number)
+            self.stage(name, rounds.correct, number, stalled > 0, drop=unread)
             self.stage(at_seams, seams.pull, number)
             totals, change, size = self._after_round(name, at_seams)
-            alpha, beta = rounds.best_step(totals)
+            alpha, beta = rounds.best_step(totals, anew=number == stalled)
             gains.append(float(totals[3]))
             work.write(f"steps.{number}", None, np.array([alpha, beta]))
-            if self._settled(name, change, size) or alpha == 0 or rounds.at_rounding(gains):
-                self.journal.drop(("gamma", "b"), range(self.job.tiling.n_tiles))
+            calm = calm + 1 if self._settled(name, change, size, 0.9 if stalled else 0.5 if absorbed else 0.0) else 0
+            if calm > (_CALM if stalled else 0) or alpha == 0 or rounds.at_rounding(gains):
+                unread = ("gamma", "b") if number == 1 else ("gamma", "b", "part")
+                self.journal.drop(unread, range(self.job.tiling.n_tiles))
                 return number
+            if not stalled and number > 1 and self.changes[-1] > _STALLED * self.changes[-2]:
+                stalled = number + 1
         self.warnings.append(f"filling did not reach its tolerance after {_MOST_ROUNDS} rounds")
         return _MOST_ROUNDS
-
-    def conclude(self, found: Components, scales: TiledScales, converged: bool, piece: np.ndarray) -> None:
-        """Say what a user should know about the result, as sentences."""
-        texts, n_pieces = self.warnings, int(piece.max()) + 1
-        if found.left_out:
-            texts.append(f"{found.left_out} pixels have no normal or face away from the camera and were left out")
-        if n_pieces > 1:
-            texts.append(
-                f"the valid pixels form {n_pieces} separate pieces; "
-                "their depth relative to each other is not determined by the normals"
-            )
-        if scales.unsolved:
-            texts.append(
-                f"the solver did not reach its tolerance in {scales.unsolved} of {scales.iteration} iterations"
-            )
-        if not converged:
-            texts.append(f"not converged after {scales.iteration} iterations; raise max_iterations or energy_tol")
 
     def confidence(self, scales: TiledScales) -> np.ndarray | None:
         """Confidence of the components; None if there are too many of them for a cheap judgement."""
@@ -238,17 +235,24 @@ class Run:
             low, high = min(low, float(table["low"])), max(high, float(table["high"]))
         return inside + between, change, high - low
 
-    def _settled(self, name: str, change: float, size: float) -> bool:
-        """Whether the rounds of filling have come close enough to the solution."""
+    def _settled(self, name: str, change: float, size: float, slowest: float) -> bool:
+        """Whether the rounds of filling have come close enough to the solution, if changes shrink by `slowest` at best."""
         # A plane that is filled to find the net slope may come out level; then its size is that of a tile.
         size = 1.0 if self.job.camera.central else max(size, 1e-300 if self.job.tilt is None else self.job.tiling.tile)
         faster = min(change / self.changes[-1], 0.9) if self.changes and self.changes[-1] > 0 else 0.9
+        faster = max(faster, slowest)
         self.changes.append(change)
         logger.info("%s: largest change %.3g, relative %.3g", name, change, change / size)
         return change * faster / (1 - faster) <= self.tolerance * size
 
-    def scale(self, found: Components, number: int, report: Callable[[Step], Any]) -> tuple[TiledScales, bool]:
-        """Find the relative scales of the components."""
+    def scale(
+        self,
+        found: Components,
+        number: int,
+        report: Callable[[Step], Any],
+        places: np.ndarray | None = None,
+    ) -> tuple[TiledScales, bool]:
+        """Find the relative scales of the components, from their places on if they have some."""
         job = self.job
         self.stage("edges", borders.gather, number)
         began = time.perf_counter()
@@ -257,7 +261,7 @@ class Run:
         for k in range(job.tiling.n_tiles):
             np.add.at(total, found.of.of(k), job.work.table("edges", k, "total")["total"])
         edges = borders.Borders.from_tables(job.work, found)
-        scales = TiledScales(found, edges, total / found.size, job.settings, report)
+        scales = TiledScales(found, edges, total / found.size, job.settings, report, places)
         converged = scales.descend()
         if job.settings.creases == "anywhere" and job.settings.merge_every is None:
             converged = scales.refine(converged)

@@ -104,16 +104,26 @@ class TiledScales(Scales):
     settings : Settings
     report : callable
         Is given every `Step`.
+    places : (n_components,) float64, optional
+        Shifts of components that are at their places already.
     """
 
     def __init__(
-        self, components: Components, borders: Borders, mean: np.ndarray, settings: Settings, report: Progress
+        self,
+        components: Components,
+        borders: Borders,
+        mean: np.ndarray,
+        settings: Settings,
+        report: Progress,
+        places: np.ndarray | None = None,
     ) -> None:
         self.components, self.borders, self.begin = components, borders, -mean
+        self.places = self.begin if places is None else places
         self.before = np.zeros(components.n)  # shift of the components of Q0 until the last merge
         graph: Any = TiledGraph(components.n, int(components.size.sum()), np.arange(components.n, dtype=np.int32))
         edges: Any = EdgeGroups(borders.pattern, borders)
-        super().__init__(graph, edges, np.zeros(0), settings, backend_of(settings.solver, "solver"), report, np)
+        solver, placed = backend_of(settings.solver, "solver"), places is not None
+        super().__init__(graph, edges, np.zeros(0), settings, solver, report, np, placed=placed)
 
     graph: Any
     cut: Any
@@ -122,7 +132,7 @@ class TiledScales(Scales):
         self.graph, self.cut, self.ties = graph, cut, None
         self.levels.append(graph)
         self.labels = graph.labels
-        self.shift = self.begin.copy() if len(self.levels) == 1 else np.zeros(graph.n_components)
+        self.shift = self.places.copy() if len(self.levels) == 1 else np.zeros(graph.n_components)
 
     @property
     def potential(self) -> np.ndarray:

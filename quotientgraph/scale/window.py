@@ -49,6 +49,8 @@ class Job:
         0 or 1 if the normals are not to be used but those of a plane that rises by one pixel a column, or a row.
     continuous : bool
         Whether the map is one surface without any jump; then it is one component, whatever the angle.
+    divided : bool
+        Whether faces that hide in components have become components of their own.
     """
 
     source: Source
@@ -62,6 +64,7 @@ class Job:
     slope: tuple[float, float] = (0.0, 0.0)
     tilt: int | None = None
     continuous: bool = False
+    divided: bool = False
 
     @property
     def tiling(self) -> Tiling:
@@ -81,6 +84,16 @@ class Job:
     def tree(self) -> Tree:
         """The groups of tiles."""
         return Tree(self.tiling, groups.SIDE)
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """The image of labels that count from 0 in each tile, and the lookup of their components."""
+        return ("parts", "faces") if self.divided else ("labels", "components")
+
+    def components(self, box: Box) -> np.ndarray:
+        """The component of each pixel of a box, −1 where none is valid."""
+        image, lookup = self.labels
+        return self.work.window(image, box, self.work.lookup(lookup))
 
     @property
     def contracted(self) -> bool:

@@ -107,6 +107,11 @@ class Work:
             return Lookup(self.read(f"{name}.start"), self.read(name))
         return PerTile(self, name)
 
+    def write_lookup(self, name: str, lookup: Lookup) -> None:
+        """Write a `Lookup` for all tiles to read; it goes before what files of single tiles say."""
+        self.write(name, None, np.asarray(lookup.values))
+        self.write(f"{name}.start", None, np.asarray(lookup.start))
+
     @contextlib.contextmanager
     def mapped(self, name: str, shape: tuple[int, ...], dtype: Any) -> Iterator[np.ndarray]:
         """An array of the whole map, zero at first, that is filled in on disk; `read` finds it when the block has ended."""
