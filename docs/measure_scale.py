@@ -5,6 +5,7 @@
     python docs/measure_scale.py whole map.zarr out.zarr
     python docs/measure_scale.py kills map.zarr folder --every 20
     python docs/measure_scale.py workers
+    python docs/measure_scale.py groups 32768
     python docs/measure_scale.py table docs/scale.md out/measured.json [...]
 
 The surface is smooth on scales from 300 to 5000 pixels, with a tear in every square of 1024 pixels. In every square of 512
@@ -288,6 +289,56 @@ def _measured(command, n):
     return json.loads(Path(command[4]).with_name("measured.json").read_text(encoding="utf-8"))
 
 
+def groups(args):
+    """Settle the spanning forest of made-up tables, as long as those of a map of this side, and print what groups take."""
+    from types import SimpleNamespace
+
+    from quotientgraph.scale import forest
+    from quotientgraph.scale.groups import SIDE, Tree
+    from quotientgraph.scale.tiling import Tiling
+    from quotientgraph.scale.work import Work
+
+    with tempfile.TemporaryDirectory(dir=args.folder) as folder:
+        tiling = Tiling((args.side, args.side), TILE, 128)
+        work, tree = Work(Path(folder), tiling), Tree(tiling, SIDE)
+        for k in range(tiling.n_tiles):
+            _write_forest(work, k)
+        job, began = SimpleNamespace(work=work, tiling=tiling, tree=tree), time.process_time()
+        up = [(forest.grow, level) for level in range(1, tree.height + 1)]
+        for task, level in [*up, *((forest.descend, level) for level in range(tree.height - 1, 0, -1))]:
+            for g in range(tree.n_groups(level)):
+                task(job, g, level)
+            most = 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e9
+            used = time.process_time() - began
+            print(
+                f"{task.__name__} {level}: {tree.n_groups(level)} groups, {most:.3f} GB so far, {used:.1f} s",
+                flush=True,
+            )
+
+
+def _write_forest(work, k):
+    """Tables of a tile that is one component: a tree that has all pixels of its ring, and all edges to other tiles."""
+    core, side = work.tiling.core(k), work.tiling.shape[1]
+    ring = np.zeros(core.shape, dtype=bool)
+    ring[[0, -1]], ring[:, [0, -1]] = True, True
+    row, column = np.nonzero(ring)
+    row, column = row + core.top, column + core.left
+    position, edges = row * side + column, []
+    for step, (down, right) in enumerate(((0, 1), (1, -1), (1, 0), (1, 1))):
+        below, beside = row + down, column + right
+        exists = (below < side) & (beside >= 0) & (beside < side)
+        tail, head = position[exists], (below * side + beside)[exists]
+        out = work.tiling.tile_of(head) != k
+        edges.append((tail[out], head[out], 4 * tail[out] + step))
+    tail, head, key = (np.concatenate(column) for column in zip(*edges))
+    at = np.arange(len(position))
+    work.write_table("labels", k, ring=position)
+    work.write_table(
+        "forest", k, open_tail=at[:-1], open_head=at[1:], open_jump=np.zeros(len(at) - 1), open_key=4 * position[:-1] + 3,
+        tail=tail, head=head, jump=np.zeros(len(tail)), key=key, steady=np.ones(len(tail), dtype=bool),
+    )  # fmt: skip
+
+
 def table(args):
     """Write the table of growth, from files measured.json, between two marks of a page."""
     rows = []
@@ -361,6 +412,10 @@ if __name__ == "__main__":
     one.add_argument("--preset", default="paper")
     one.add_argument("--side", type=int, default=4096)
     one.set_defaults(do=workers)
+    one = commands.add_parser("groups")
+    one.add_argument("side", type=int)
+    one.add_argument("folder", nargs="?", help="where to put the tables; by default where temporary files go")
+    one.set_defaults(do=groups)
     one = commands.add_parser("table")
     one.add_argument("page")
     one.add_argument("files", nargs="+")

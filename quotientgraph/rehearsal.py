@@ -21,7 +21,7 @@ from .beyond.certainty import nearby
 from .beyond.creases import with_creases
 from .beyond.division import divided_pixels
 from .beyond.face_fragments import settle_fragments
-from .beyond.hidden_faces import mark_inside
+from .beyond.face_planes import mark_inside
 from .beyond.joining import Witnesses, join, joined
 from .geometry.camera import Orthographic
 from .geometry.jumps import planar

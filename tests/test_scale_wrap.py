@@ -16,8 +16,9 @@ pytest.importorskip("dask.array")
 zarr = pytest.importorskip("zarr")
 
 from quotientgraph import scale  # noqa: E402
-from quotientgraph.scale import components  # noqa: E402
+from quotientgraph.scale import blocks, groups, run  # noqa: E402
 from quotientgraph.scale.coarse import Grid  # noqa: E402
+from quotientgraph.scale.numbering import Components  # noqa: E402
 from quotientgraph.scale.sources import Source  # noqa: E402
 from quotientgraph.scale.tiling import Tiling  # noqa: E402
 from quotientgraph.scale.window import Job, Window  # noqa: E402
@@ -269,6 +270,22 @@ def test_a_panorama_meets_at_its_poles(tmp_path, shape, tile, latitude, by_formu
     assert any("rows at the poles" in text for text in report.warnings) == (90 in latitude)
 
 
+@pytest.mark.parametrize(
+    ("shape", "tile"), [((84, 101), 40), ((50, 61), 64), (None, 40)], ids=["tiles", "one", "poles"]
+)
+def test_symmetric_steps_go_on_beyond_borders(tmp_path, monkeypatch, shape, tile):
+    """Corrections of windows are added up at each copy of a pixel; a tile may see itself, also over a pole."""
+    monkeypatch.setattr(run, "_STALLED", 0.0)
+    if shape is None:
+        normals, mask, camera = blob((49, 98))
+        report, difference = compared(tmp_path, normals, mask, (camera, camera), tile=tile, wrap="auto", preset="paper")
+    else:
+        report, difference = compared(tmp_path, texture(*shape), tile=tile, preset="paper")
+    assert difference < 1e-6
+    assert report.tasks["local"][0] > 0
+    assert len(report.rounds) < 50
+
+
 def test_rays_by_formula_have_the_poles_of_the_array():
     """At the top, at the bottom, at both, or not at all."""
     for latitude in ((-90, 90), (-90, 10), (-10, 90), (-40, 40)):
@@ -351,10 +368,31 @@ def test_small_components_across_a_border_need_no_coarse_grid(tmp_path):
     scale.integrate(
         normals, mask, out=tmp_path / "depth.zarr", tile=40, workers=1, wrap="both", preset="paper", keep=True
     )
-    found = components.unite(Work(tmp_path / "depth.work", Tiling((64, 80), 40, 16, Wrap(x=True, y=True))))
+    found = Components.from_tables(Work(tmp_path / "depth.work", Tiling((64, 80), 40, 16, Wrap(x=True, y=True))))
     assert found.reach.tolist() == [10]
     assert found.crossing.tolist() == [True]
     assert found.box.ravel().tolist() == [0, 0, 63, 79]
+
+
+def test_groups_and_blocks_go_on_beyond_borders(tmp_path, monkeypatch):
+    """Groups of any size give the same bytes, and a coarse grid in blocks the depth of one block.
+
+    The last tiles are narrower than a cell of the coarse grid may be.
+    """
+    normals, mask = texture(102, 203), moats(102, 203)
+    options = {"tile": 48, "overlap": 16, "workers": 1, "wrap": "both", "angle": 12.0, "slope": "steps"}
+    depth, one = scale.integrate(normals, mask, out=tmp_path / "a" / "depth.zarr", **options)
+    depth = depth.compute()
+    assert one.tasks["block"][0] == 1
+    monkeypatch.setattr(groups, "SIDE", 8)
+    again, _ = scale.integrate(normals, mask, out=tmp_path / "b" / "depth.zarr", **options)
+    assert np.array_equal(again.compute(), depth, equal_nan=True)
+    monkeypatch.setattr(groups, "SIDE", 2)
+    monkeypatch.setattr(blocks, "NODES", 1)
+    again, many = scale.integrate(normals, mask, out=tmp_path / "c" / "depth.zarr", **options)
+    assert many.tasks["block"][0] == 6
+    assert len(many.rounds) < 1.5 * len(one.rounds)
+    assert 0 < np.nanmax(np.abs(again.compute() - depth)) < 1e-7 * np.ptp(depth[np.isfinite(depth)])
 
 
 @pytest.mark.parametrize(

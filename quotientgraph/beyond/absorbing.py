@@ -35,30 +35,54 @@ _PRECISE_UP_TO = 2**18  # pixels of a map that is filled precisely; larger ones 
 
 def absorbed(graph: _Q) -> _Q:
     """The graph with its crumbs contracted into their most similar neighbours, one level up."""
-    pixels, cut = graph.pixels, graph.cut
-    normals = pixels.map.normals
-    cosine = np.einsum("ij,ij->i", normals[pixels.tail[cut]], normals[pixels.head[cut]])
+    pixels, tail, head = graph.pixels, graph.tail, graph.head
+    angle, edge = absorbing_angles(graph, np.minimum(graph.sizes[tail], graph.sizes[head]))
+    at = (pixels.map.position[end[graph.cut[edge]]] for end in (pixels.tail, pixels.head))
+    away = from_middle(pixels.map.shape, *at)
+    chosen = absorbing_edges(tail[edge], head[edge], angle, away, graph.sizes, graph.angle)
+    return graph.contract(graph.cut[edge[chosen]])
+
+
+def absorbing_angles(graph: Quotient, smaller: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Angles (n,) in degrees of the cut edges over which a component may be absorbed, and which of the cut edges they are.
+
+    `smaller` (n_cut,) are the pixels of the smaller of the two components of each cut edge.
+    """
+    pixels, normals = graph.pixels, graph.pixels.map.normals
+    cosine = np.einsum("ij,ij->i", normals[pixels.tail[graph.cut]], normals[pixels.head[graph.cut]])
     angle = np.degrees(np.arccos(np.clip(cosine, -1, 1)))
-    size = graph.sizes.copy()
-    one, other = size[graph.tail], size[graph.head]
-    smaller, larger, least = np.minimum(one, other), np.maximum(one, other), 0.0 if graph.angle is None else graph.angle
     # Components only grow, so that an edge too wide for the smaller of the two now will be too wide later.
-    order = np.flatnonzero((angle <= _WIDEST) & (angle <= least + _REACH / smaller))
+    edge = np.flatnonzero((angle <= _WIDEST) & (angle <= (graph.angle or 0.0) + _REACH / smaller))
+    return angle[edge], edge
+
+
+def from_middle(shape: tuple[int, int], tail: np.ndarray, head: np.ndarray) -> np.ndarray:
+    """(n,) how far the middles of edges between flat positions lie from the middle of the image, squared, in half pixels."""
+    (row, column), (row_head, column_head) = (np.divmod(end, shape[1]) for end in (tail, head))
+    return (row + row_head - shape[0] + 1.0) ** 2 + (column + column_head - shape[1] + 1.0) ** 2
+
+
+def absorbing_edges(
+    tail: np.ndarray, head: np.ndarray, angle: np.ndarray, away: np.ndarray, size: np.ndarray, least: float | None
+) -> np.ndarray:
+    """(n,) bool: the edges over which crumbs are absorbed.
+
+    Parameters
+    ----------
+    tail, head : (n,) integers
+        Components of the edges that `absorbing_angles` lists, in the order of the edges of G0.
+    angle, away : (n,) float64
+        Angles in degrees; see `from_middle`.
+    size : (n_components,) int64
+    least : float or None
+        The angle in degrees that components were formed with.
+    """
+    one, other = size[tail], size[head]
     # Of equal angles the smaller first, then what is nearer to the middle of the image, whichever way that is turned.
-    keys = _from_middle(graph, order), larger[order], smaller[order], np.round(angle[order], 9)
-    order = order[np.lexsort(keys)]
-    chosen = np.zeros(len(cut), dtype=np.bool_)
-    parent = np.arange(graph.n_components, dtype=np.int32)
-    _absorb(order, graph.tail, graph.head, angle, parent, size, least, chosen)
-    return graph.contract(cut[chosen])
-
-
-def _from_middle(graph: Quotient, which: np.ndarray) -> np.ndarray:
-    """(n,) squared distance of the middles of cut edges from that of the image."""
-    pixels, (height, width) = graph.pixels, graph.pixels.map.shape
-    edge, at = graph.cut[which], pixels.map.position
-    (row, column), (row_head, column_head) = (np.divmod(at[end[edge]], width) for end in (pixels.tail, pixels.head))
-    return (row + row_head - height + 1.0) ** 2 + (column + column_head - width + 1.0) ** 2
+    order = np.lexsort((away, np.maximum(one, other), np.minimum(one, other), np.round(angle, 9)))
+    chosen, parent = np.zeros(len(tail), dtype=np.bool_), np.arange(len(size), dtype=np.int32)
+    _absorb(order, tail, head, angle, parent, size.copy(), float(least or 0.0), chosen)
+    return chosen
 
 
 def flat_components(graph: Quotient, least: float, scatter: float) -> np.ndarray:
@@ -74,16 +98,26 @@ def flat_components(graph: Quotient, least: float, scatter: float) -> np.ndarray
     if not large.any():
         return large
     total = np.stack([sums(graph.labels, normals[:, axis], len(size)) for axis in range(3)])
-    step = max(1, graph.pixels.n_edges // _SAMPLE)
+    step = sampling_step(graph.pixels.n_edges)
     tail, head = graph.pixels.tail[::step], graph.pixels.head[::step]
     label = graph.labels[tail]
     inside = large[label] & (label == graph.labels[head])
     tail, head, label = tail[inside], head[inside], label[inside]
-    difference = normals.take(tail, axis=0)  # some four times as quick as an index
-    difference -= normals.take(head, axis=0)
-    between = 0.25 * np.einsum("ij,ij->i", difference, difference)
+    between = scatter_between(normals, tail, head)
     noise = np.bincount(label, between, len(size)) / np.maximum(np.bincount(label, minlength=len(size)), 1)
     return large & are_flat(size, total, noise, scatter)
+
+
+def sampling_step(n_edges: int) -> int:
+    """One in so many of the edges of G0 is looked at to estimate noise."""
+    return max(1, n_edges // _SAMPLE)
+
+
+def scatter_between(normals: np.ndarray, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
+    """(n,) a quarter of the squared difference of the normals at the two ends of edges, whose mean is their noise."""
+    difference = normals.take(tail, axis=0)  # some four times as quick as an index
+    difference -= normals.take(head, axis=0)
+    return 0.25 * np.einsum("ij,ij->i", difference, difference)
 
 
 def are_flat(size: np.ndarray, total: np.ndarray, noise: np.ndarray, scatter: float) -> np.ndarray:

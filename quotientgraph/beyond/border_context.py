@@ -165,9 +165,7 @@ def _cues_of_components(
     """How large the two components are, whether they leave the picture, and what the rest of their outlines shows."""
     n, left, right = graph.n_components, facts.left, facts.right
     size = np.append(graph.sizes, 1).astype(np.float64)
-    index = graph.pixels.map.index
-    rim = np.concatenate([index[0], index[-1], index[:, 0], index[:, -1]])
-    leaves = np.append(np.bincount(graph.labels[rim[rim >= 0]], minlength=n) > 0, False)
+    leaves = np.append(graph.at_rim, False)
     share = np.log(size / size.sum())
     outline = np.append(facts.of_components(n, facts.n, facts.n)[:-1], 1.0)
     shared = facts.of_pairs(facts.n)

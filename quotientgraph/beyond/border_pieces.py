@@ -58,9 +58,8 @@ class BorderPieces:
     @classmethod
     def from_graph(cls, graph: Quotient) -> BorderPieces:
         """Trace the borders of the components of a graph."""
-        index = graph.pixels.map.index
-        labels = graph.label_image()
-        row, column, turn, chains, ends = _traced(labels)
+        width = graph.pixels.map.shape[1]
+        row, column, turn, chains, ends = _traced(*graph.sides(), width)
         n = len(turn)
         begins, order = np.zeros(n, dtype=np.bool_), np.arange(n)
         _open_loops(row, column, chains, ends, begins, order)
@@ -77,12 +76,12 @@ class BorderPieces:
             middle_column,
             down,
             along,
-            index[left_row, left_column],
-            index[right_row, right_column],
+            graph.pixels_at(left_row * width + left_column),
+            graph.pixels_at(right_row * width + right_column),
             start,
             np.searchsorted(start, chains).astype(np.int32),
             ends,
-            labels.shape[1],
+            width,
         )
 
     @property
@@ -95,8 +94,17 @@ class BorderPieces:
         return np.repeat(np.arange(self.n_pieces, dtype=np.int32), np.diff(self.start))
 
 
-def _traced(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The sides of the borders of a label image, chain by chain: first the chains between junctions, then the closed loops.
+def _traced(
+    below: np.ndarray, beside: np.ndarray, width: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The sides of the borders of an image, chain by chain: first the chains between junctions, then the closed loops.
+
+    Parameters
+    ----------
+    below, beside : (n,) integers
+        Flat positions of the pixels with a border at their upper side, and at their left side.
+    width : int
+        Of the image.
 
     Returns
     -------
@@ -109,51 +117,58 @@ def _traced(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
     ends : (n_chains, 2) int64
         As in `BorderPieces`.
     """
-    # Corner (i, j) is upper left of pixel (i, j) and has the number (i + 1)·stride + j + 1, so that it has neighbours.
-    height, width = labels.shape
-    stride = width + 2
-    side = np.zeros((2, height + 3, stride), dtype=np.int8)  # to the right of each corner, and below it
-    side[0, 2 : height + 1, 1:-1] = labels[1:] != labels[:-1]
-    side[1, 1 : height + 1, 2:-1] = labels[:, 1:] != labels[:, :-1]
-    side = side.reshape(2, -1)
-    n = int(np.count_nonzero(side))
-    degree = side[0] + side[1]
-    degree[1:] += side[0, :-1]
-    degree[stride:] += side[1, :-stride]
+    # Corner (i, j) is upper left of pixel (i, j) and has the number i·(width + 1) + j. A side goes to the right along the
+    # upper side of a pixel, or down along its left side.
+    stride = width + 1
+    right, down = (np.asarray(position, dtype=np.int64) + position // width for position in (below, beside))
+    ends = np.concatenate([right, right + 1, down, down + stride])
+    order = np.argsort(ends, kind="stable")  # four sorted lists, which are merged
+    new = np.diff(ends[order], prepend=-1) > 0
+    number, at = ends[order[new]], np.empty(len(ends), dtype=np.int32)
+    at[order] = np.cumsum(new) - 1
+    follows = np.full((len(number), 4), -1, dtype=np.int32)  # the corner at the other end of each side
+    left_end, right_end, upper, lower = np.split(at, np.cumsum([len(right), len(right), len(down)]))
+    follows[left_end, 0], follows[right_end, 2], follows[upper, 1], follows[lower, 3] = (
+        right_end,
+        left_end,
+        lower,
+        upper,
+    )
+    n = len(right) + len(down)
+    degree = (follows >= 0) @ np.ones(4, dtype=np.int8)
     begin = np.concatenate([np.flatnonzero(degree & 5), np.flatnonzero(degree == 2)])  # 1, 3 or 4; then 2
-    step = np.array([1, stride, -1, -stride])
-    corner, turn, chains = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int8), np.zeros(n + 1, dtype=np.int32)
-    n_chains = _trace(side, degree, begin, step, np.minimum(step, 0), corner, turn, chains)
+    corner, turn, chains = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int8), np.zeros(n + 1, dtype=np.int32)
+    n_chains = _trace(follows, degree, begin, np.zeros(follows.shape, dtype=np.bool_), corner, turn, chains)
     chains = chains[: n_chains + 1]
     last = chains[1:] - 1
-    ends = np.column_stack([corner[chains[:-1]], corner[last] + step[turn[last]]])
-    row, column = ends // stride - 1, ends % stride - 1
-    ends = np.where(degree[ends] == 2, -1, row * (width + 1) + column)
-    return corner // stride - 1, corner % stride - 1, turn, chains, ends
+    ends = np.column_stack([corner[chains[:-1]], follows[corner[last], turn[last]]])
+    ends = np.where(degree[ends] == 2, -1, number[ends])
+    return *np.divmod(number[corner], stride), turn, chains, ends
 
 
 @kernel
-def _trace(side, degree, begin, step, back, corner, turn, chains):
+def _trace(follows, degree, begin, walked, corner, turn, chains):
     """Walk along the borders from the corners in `begin`; returns the number of chains.
 
-    The side that leaves corner c in direction d is ``side[d & 1, c + back[d]]``, and 2 once it has been walked.
+    The side that leaves corner c in direction d ends at ``follows[c, d]``, −1 if there is none. `walked` is False on entry.
     """
     m, n = 0, 0
     for c0 in begin:
         for d0 in range(4):
             c, d = c0, d0
-            if side[d & 1, c + back[d]] != 1:
+            if follows[c, d] < 0 or walked[c, d]:
                 continue
             while True:
-                side[d & 1, c + back[d]] = 2
                 corner[m], turn[m] = c, d
                 m += 1
-                c += step[d]
+                walked[c, d] = True
+                c = np.int64(follows[c, d])
+                walked[c, d ^ 2] = True
                 if degree[c] != 2 or c == c0:
                     break
                 opposite = d ^ 2
                 d = 0
-                while d == opposite or side[d & 1, c + back[d]] == 0:
+                while d == opposite or follows[c, d] < 0:
                     d += 1
             n += 1
             chains[n] = m

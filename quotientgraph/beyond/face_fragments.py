@@ -7,7 +7,7 @@ import numpy as np
 from laplacians.core.arrays import counts
 
 from ..graph.quotient import Quotient
-from ..graph.selection import cut_edges, equal_parts
+from ..graph.selection import connected_components, cut_edges, equal_parts
 
 _FRAGMENT = 20  # pixels: smaller parts go to what surrounds them
 
@@ -33,22 +33,46 @@ def settle_fragments(graph: Quotient, number: np.ndarray) -> None:
     number : (n_pixels,) int32
         Number of the face of each pixel, 0 for the rest of a component; changed in place.
     """
-    pixels = graph.pixels
+    pixels, part = graph.pixels, divided_components(graph, number)
+    edge = cut_edges(pixels, part)
+    tail, head = pixels.tail[edge], pixels.head[edge]
+    inside = graph.labels[tail] == graph.labels[head]  # then the two belong to different faces
+    tail, head = part[tail[inside]], part[head[inside]]
+    told = np.empty(int(part.max()) + 1, dtype=np.int32)
+    told[part] = number
+    number[:] = settled_parts(told, counts(part, len(told)), tail, head, np.ones(len(tail), dtype=np.int64))[part]
+
+
+def settled_parts(
+    number: np.ndarray, size: np.ndarray, tail: np.ndarray, head: np.ndarray, n_edges: np.ndarray
+) -> np.ndarray:
+    """(n_parts,) int32 numbers of faces after small parts went to what they border on most.
+
+    Parameters
+    ----------
+    number : (n_parts,) int32
+        Number of the face of each part.
+    size : (n_parts,) int64
+        Pixels of each part.
+    tail, head : (n,) integers
+        Parts of one component that border on each other.
+    n_edges : (n,) int64
+        By how many edges of G0; a pair may be listed several times.
+    """
+    number = number.copy()
     for _ in range(2):
-        part = divided_components(graph, number)
-        edge = cut_edges(pixels, part)
-        tail, head = pixels.tail[edge], pixels.head[edge]
-        inside = graph.labels[tail] == graph.labels[head]  # then the two belong to different faces
-        tail, head = tail[inside], head[inside]
-        ends = np.stack([np.append(tail, head), np.append(head, tail)])
-        size = counts(part, int(part.max()) + 1)
-        one, other = part[ends]
-        loose = (size[one] < _FRAGMENT) & (size[other] >= _FRAGMENT)
+        # Parts of one face that border on each other, as they do once one of them has changed its face, are one part.
+        same = number[tail] == number[head]
+        group = connected_components(len(number), tail[same], head[same])
+        total, face = np.bincount(group, size).astype(np.int64), np.empty(int(group.max()) + 1, dtype=np.int32)
+        face[group] = number
+        ends = group[np.stack([np.append(tail, head), np.append(head, tail)])]
+        loose = (total[ends[0]] < _FRAGMENT) & (total[ends[1]] >= _FRAGMENT)
         if not loose.any():
-            return
-        pair, first, count = np.unique(part[ends[:, loose]], axis=1, return_index=True, return_counts=True)
-        best = np.lexsort((size[pair[1]], count))  # what it borders on most comes last and stays
-        target = np.full(len(size), -1, dtype=np.int32)
-        target[pair[0, best]] = number[ends[1, loose][first[best]]]
-        moved = np.flatnonzero((target >= 0)[part])
-        number[moved] = target[part[moved]]
+            break
+        pair, inverse = np.unique(ends[:, loose], axis=1, return_inverse=True)
+        count = np.bincount(inverse.ravel(), np.tile(n_edges, 2)[loose])
+        best = np.lexsort((total[pair[1]], count))  # what it borders on most comes last and stays
+        face[pair[0, best]] = face[pair[1, best]]
+        number = face[group]
+    return number

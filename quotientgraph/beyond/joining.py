@@ -205,12 +205,19 @@ def joined(graph: Quotient, potential: np.ndarray) -> Joined:
     as_it_is = Judgement.of(graph, potential)
     faces = hidden_faces(graph, as_it_is.borders, as_it_is.facts, as_it_is.contact, as_it_is.front, as_it_is.tolerance)
     judged = as_it_is if faces is None else Judgement.of(faces.divide(graph), potential, faces)
-    witnesses = Witnesses.from_judgement(judged)
-    if not len(witnesses.left):
+    shift = places(judged)
+    if shift is None:
         return Joined(graph, potential, as_it_is, placed=False)
     graph = judged.graph
-    shift = join(graph.n_components, witnesses, _told_apart(judged))
     return Joined(graph, potential + shift[graph.labels], judged, placed=True)
+
+
+def places(judged: Judgement) -> np.ndarray | None:
+    """(n_components,) shifts that place the components of a graph; None where borders cannot tell."""
+    witnesses = Witnesses.from_judgement(judged)
+    if not len(witnesses.left):
+        return None
+    return join(judged.graph.n_components, witnesses, _told_apart(judged))
 
 
 def _told_apart(judged: Judgement) -> np.ndarray:

@@ -140,6 +140,24 @@ class Quotient:
         """(n_cut,) int32 component at the head of each cut edge."""
         return self.labels[self.pixels.head[self.cut]]
 
+    @property
+    def at_rim(self) -> np.ndarray:
+        """(n_components,) bool: the components with a pixel in the outermost rows or columns of the image."""
+        index = self.pixels.map.index
+        rim = np.concatenate([index[0], index[-1], index[:, 0], index[:, -1]])
+        return np.bincount(self.labels[rim[rim >= 0]], minlength=self.n_components) > 0
+
+    def sides(self) -> tuple[np.ndarray, np.ndarray]:
+        """Sides of pixels on borders, as flat positions: of the pixels that differ from what is above, and to the left."""
+        labels = self.label_image()
+        below, width = np.flatnonzero(labels[1:] != labels[:-1]), labels.shape[1]
+        row, column = np.divmod(np.flatnonzero(labels[:, 1:] != labels[:, :-1]), max(width - 1, 1))
+        return below + width, row * width + column + 1
+
+    def pixels_at(self, position: np.ndarray) -> np.ndarray:
+        """(n,) int32 numbers of the pixels at flat positions in the image, −1 where none is valid."""
+        return self.pixels.map.index.reshape(-1)[position]
+
     def label_image(self) -> np.ndarray:
         """(H, W) int32 component of each pixel, −1 outside the valid pixels."""
         return self.pixels.map.image(self.labels, -1).astype(np.int32)

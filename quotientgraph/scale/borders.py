@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from ..beyond.creases import edge_angles, residual_range
 from ..graph.quotient import Quotient
 from ..method.cutedges import CutEdges
 from ..method.weights import Outliers
-from .components import Components
+from .numbering import Components
 from .rounds import potential
 from .tiling import MARGIN
 from .window import Job, Window
@@ -42,8 +43,8 @@ def gather(job: Job, k: int, number: int) -> Written:
     """Write the cut edges of a tile, sorted by border, and the sums of the potential over its components."""
     window = Window.read(job, k, MARGIN)
     pixels, work = window.pixels, job.work
-    local = window.values(work.window("labels", window.box))
-    label = window.values(work.window("labels", window.box, work.lookup("components")))
+    image, lookup = job.labels
+    local, label = window.values(work.window(image, window.box)), window.values(job.components(window.box))
     filled = window.values(potential(work, window.box, number)[0])
     graph = window.quotient(label, job.angle)
     graph = replace(graph, cut=graph.cut[window.owns(graph.cut)])
@@ -63,7 +64,7 @@ def gather(job: Job, k: int, number: int) -> Written:
         edges["angle"] = edge_angles(graph, cut.number)
         edges["focal"] = pixels.focal_at(cut.number)
     mine = window.mine
-    n = len(work.lookup("components").of(k))
+    n = len(work.lookup(lookup).of(k))
     begin = _beginnings(edges)
     return {
         **work.write("edges", k, edges),
@@ -161,30 +162,44 @@ class Borders:
     @classmethod
     def from_tables(cls, work: Work, components: Components) -> Borders:
         """Sort the edges of all tiles into groups of about `GROUP` edges, and write them."""
-        tables = work.tables("edges")
-        n = components.n
-        pair = [t["tail"].astype(np.int64) * n + t["head"] for t in tables]
-        every = np.concatenate(pair)
-        keys, inverse = np.unique(every, return_inverse=True)
-        count = np.bincount(inverse, np.concatenate([np.diff(t["start"]) for t in tables]), len(keys)).astype(np.int64)
+        n, tiles = components.n, range(work.tiling.n_tiles)
+        pair = np.concatenate([_pairs(work, k, n)[0] for k in tiles])
+        count = np.concatenate([np.diff(_pairs(work, k, n)[1]).astype(np.int32) for k in tiles])
+        order = np.argsort(pair, kind="stable")
+        pair, count = pair[order], count[order]
+        del order
+        begin = np.flatnonzero(np.append(True, pair[1:] != pair[:-1])) if len(pair) else np.zeros(0, dtype=np.int64)
+        keys, count = pair[begin], np.add.reduceat(count, begin, dtype=np.int64) if len(begin) else begin
         end = np.append(0, np.cumsum(count))
         first = np.unique(np.append(np.searchsorted(end[1:], np.arange(0, end[-1], GROUP), "right"), len(keys)))
         pattern = Pattern(n, (keys // n).astype(np.int32), (keys % n).astype(np.int32))
         out = cls(pattern, count, work, first)
+        out._divide(keys[first[:-1]])
         for g in range(out.n_groups):
-            low, high = keys[first[g]], keys[first[g + 1] - 1]
-            edges, filled = np.empty(int(count[first[g] : first[g + 1]].sum()), dtype=EDGE), 0
-            for k, (table, mine) in enumerate(zip(tables, pair)):
-                a, b = np.searchsorted(mine, low), np.searchsorted(mine, high, "right")
-                if a < b:
-                    found = work.read("edges", k)[table["start"][a] : table["start"][b]]
-                    edges[filled : filled + len(found)] = found
-                    filled += len(found)
+            path = out._unsorted(g)
+            edges = np.fromfile(path, dtype=EDGE)
             order = np.lexsort((edges["key"], edges["head"], edges["tail"]))
             # A column is read and written at a time: all of them together would be in memory twice.
             for name in _COLUMNS:
                 work.write(f"groups.{name}", g, np.ascontiguousarray(np.moveaxis(edges[name][order], -1, 0)))
+            path.unlink()
         return out
+
+    def _unsorted(self, g: int) -> Path:
+        return self.work.path("groups.unsorted", g, ".bin")
+
+    def _divide(self, lowest: np.ndarray) -> None:
+        """Copy the edges of all tiles into one file a group, of which the lowest pairs are given; a tile is read once."""
+        for g in range(self.n_groups):
+            self._unsorted(g).parent.mkdir(parents=True, exist_ok=True)
+            self._unsorted(g).write_bytes(b"")
+        for k in range(self.work.tiling.n_tiles):
+            mine, start = _pairs(self.work, k, self.pattern.n)
+            bounds = start[np.append(np.searchsorted(mine, lowest), len(mine))]
+            edges = self.work.read("edges", k)
+            for g in np.flatnonzero(np.diff(bounds)).tolist():
+                with self._unsorted(g).open("ab") as file:
+                    file.write(edges[bounds[g] : bounds[g + 1]].tobytes())
 
     @property
     def n_groups(self) -> int:
@@ -210,6 +225,12 @@ class Borders:
     def _group(self, g: int) -> Group:
         columns = {name: np.load(self.work.path(f"groups.{name}", g)) for name in _COLUMNS}
         return Group.from_columns(self.pattern.n, columns)
+
+
+def _pairs(work: Work, k: int, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The borders of a tile as sorted numbers tail · n + head, and where their edges begin in its list."""
+    table = work.table("edges", k, "tail", "head", "start")
+    return table["tail"].astype(np.int64) * n + table["head"], table["start"]
 
 
 def _beginnings(edges: Mapping[str, np.ndarray] | np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The coarse system of the whole map, which the driver adds up from all tiles and solves in each round of filling."""
+"""The equations of a block of the coarse grid, or of the wide grid above blocks, solved in each round of filling."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from laplacians import LaplacianSystem, Multigrid, NeighbourLists, Pattern
 from laplacians.direct.cholesky import Factor, factorise
 
 from .coarse import summed
-from .work import Work
 
 # What is added to the diagonal, as a part of it. Constants cost no energy, nor do functions that differ nowhere on a small
 # component, so that the matrix alone is singular.
@@ -23,7 +22,7 @@ _MULTIGRID = Multigrid(rtol=1e-10, maxiter=100)
 
 @dataclass(frozen=True, eq=False)
 class CoarseSystem:
-    """The coarse system of the whole map.
+    """Equations of nodes of the coarse grid.
 
     Attributes
     ----------
@@ -32,35 +31,67 @@ class CoarseSystem:
     edges : LaplacianSystem or None
         None if there is no node.
     ground : (n,) float64
-        What is added to the diagonal.
+        What is added to the diagonal; this and `edges` have one node more if there is a rim.
     component : (n,) int64
         Component of each node, counted from 0.
+    held : (n_components,) bool
+        Whether a component reaches the rim.
     """
 
     keys: np.ndarray
     edges: LaplacianSystem | None
     ground: np.ndarray
     component: np.ndarray
+    held: np.ndarray
 
     @classmethod
-    def from_tables(cls, work: Work, per_component: int) -> CoarseSystem:
-        """From the entries in the tables ``start`` of all tiles, the upper triangle by keys.
-
-        `per_component` is the number of keys of each component.
-        """
-        row, column, value = summed(*(work.joined("start", name) for name in ("row", "column", "value")))
-        if not len(row):
-            return cls(row, None, value, row)
+    def from_entries(cls, row: np.ndarray, column: np.ndarray, value: np.ndarray, per_component: int) -> CoarseSystem:
+        """From the entries of the upper triangle, by keys; those of one place are added up."""
+        row, column, value = summed(row, column, value)
         keys = np.unique(np.append(row, column))
-        tail, head = np.searchsorted(keys, row).astype(np.int32), np.searchsorted(keys, column).astype(np.int32)
+        tail, head = np.searchsorted(keys, row), np.searchsorted(keys, column)
         on = tail == head
         diagonal = np.bincount(tail[on], value[on], len(keys))
+        complete = np.ones(len(keys), dtype=bool)
+        return cls.from_edges(keys, complete, tail[~on], head[~on], -value[~on], diagonal, per_component)
+
+    @classmethod
+    def from_edges(
+        cls,
+        keys: np.ndarray,
+        complete: np.ndarray,
+        tail: np.ndarray,
+        head: np.ndarray,
+        weight: np.ndarray,
+        diagonal: np.ndarray,
+        per_component: int,
+    ) -> CoarseSystem:
+        """From edges between nodes that are numbered by `keys`; the correction is zero at nodes that are not complete.
+
+        These nodes become one, the *rim*, which is the last one. `per_component` is the number of keys of each component.
+        """
+        n, n_nodes = int(complete.sum()), int(complete.sum())
+        node = np.where(complete, np.cumsum(complete) - 1, n)
+        tail, head = node[tail], node[head]
+        used = (tail < n) | (head < n)
+        at_rim = np.zeros(n + 1, dtype=bool)
+        if n < len(keys):
+            low, high, weight = summed(np.minimum(tail, head)[used], np.maximum(tail, head)[used], weight[used])
+            tail, head = low, high
+            at_rim[low[high == n]] = True
+            n_nodes = n + bool(at_rim.any())
+        keys, diagonal = keys[complete], diagonal[complete]
+        component = np.unique(keys // per_component, return_inverse=True)[1]
+        held = np.zeros(int(component.max(initial=-1)) + 1, dtype=bool)
+        held[component[at_rim[:n]]] = True
+        if not n:
+            return cls(keys, None, diagonal, component, held)
         # A map that wraps may be so small that it has a single node, which is a constant and costs no energy at all.
         ground = np.maximum(_GROUND * (diagonal + 1e-4 * diagonal.max()), 1e-30)
-        weight = -value[~on]
-        system = LaplacianSystem(Pattern(len(keys), tail[~on], head[~on]), weight, np.zeros_like(weight))
+        pattern = Pattern(n_nodes, tail.astype(np.int32), head.astype(np.int32))
+        system = LaplacianSystem(pattern, weight, np.zeros_like(weight))
         # The diagonal is added up from the weights again; the difference to the true one is rounding.
-        return cls(keys, system, ground, np.unique(keys // per_component, return_inverse=True)[1])
+        return cls(keys, system, np.append(ground, np.full(n_nodes - n, ground.max())), component, held)
 
     @cached_property
     def _factor(self) -> Factor:
@@ -68,17 +99,22 @@ class CoarseSystem:
         return factorise(self.edges, self.ground)
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
-        """(n,) solution whose mean over the nodes of each component is zero.
+        """(n,) solution that is zero at the rim. Of a component without a rim, its mean over the nodes is zero.
 
         Nothing but the little that was added to the diagonal holds the mean, so that rounding would move it.
         """
         if self.edges is None:
             return np.zeros(0)
+        n = len(rhs)
+        if self.edges.n > n:
+            rhs = np.append(rhs, -rhs[self.held[self.component]].sum())
         x = self._by_multigrid(rhs) if len(rhs) > MANY else None
         if x is None:
             x = self._factor.solve(rhs)
-        mean = np.bincount(self.component, x) / np.bincount(self.component)
-        return x - mean[self.component]
+        mean = np.bincount(self.component, x[:n]) / np.bincount(self.component)
+        if self.edges.n > n:
+            mean[self.held] = x[n]
+        return x[:n] - mean[self.component]
 
     def _by_multigrid(self, rhs: np.ndarray) -> np.ndarray | None:
         """The solution in little memory; None if it was not reached, which thin components can bring about."""
@@ -90,8 +126,13 @@ class CoarseSystem:
 
     def gathered(self, keys: np.ndarray, values: np.ndarray) -> np.ndarray:
         """(n,) values added up by their keys, which may repeat; keys without an equation are passed over."""
-        if not len(self.keys):
-            return np.zeros(0)
-        at = np.searchsorted(self.keys, keys)
-        known = self.keys[np.minimum(at, len(self.keys) - 1)] == keys
-        return np.bincount(at[known], values[known], len(self.keys)).astype(np.float64)
+        return gathered(self.keys, keys, values)
+
+
+def gathered(known: np.ndarray, keys: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """(n,) values added up by their keys, which may repeat, for each of the sorted known ones."""
+    if not len(known):
+        return np.zeros(0)
+    at = np.searchsorted(known, keys)
+    used = known[np.minimum(at, len(known) - 1)] == keys
+    return np.bincount(at[used], values[used], len(known)).astype(np.float64)

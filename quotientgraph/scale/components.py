@@ -1,19 +1,21 @@
-"""Components over tiles: each tile labels its own pixels, and labels that meet at a seam become one component."""
+"""Components over tiles: each tile labels its own pixels.
+
+Labels that meet at a seam become one component; see `quotientgraph.scale.uniting` and `quotientgraph.scale.numbering`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from laplacians.core.edges import connected_labels, number_trees, root_of
+from laplacians.core.edges import number_trees, root_of
 from laplacians.core.jit import kernel
 
-from ..beyond.absorbing import has_notable_faces
 from ..graph.selection import similar_edges
-from .tiling import ALIGNED, Tiling
+from .tiling import ALIGNED
 from .window import Job, Window
-from .work import Lookup, Work, Written
+from .work import Work, Written
 
 _SAMPLE = 200_000  # edges of a tile that noise is estimated from
 
@@ -36,7 +38,7 @@ def label(job: Job, k: int) -> Written:
     n = _count_own(labels, mine, number)
     size, first = np.zeros(n, dtype=np.int64), np.full(n, np.iinfo(np.int64).max)
     box = np.repeat(np.array([[2**62], [2**62], [-1], [-1]]), n, axis=1)
-    _measure(labels, pixels.map.position, window.box.shape[1], *window.box[:2], window.shape[1], size, first, box)
+    measure(labels, pixels.map.position, window.box.shape[1], *window.box[:2], window.shape[1], size, first, box)
     normal, noise = np.zeros((3, n)), np.zeros((2, n))
     _add_normals(labels, pixels.map.normals, normal)
     step = max(1, pixels.n_edges // _SAMPLE)
@@ -69,130 +71,12 @@ def _left_out(job: Job, k: int, n_valid: int) -> int:
     return (core.shape[0] * core.shape[1] if mask is None else int(mask.sum())) - n_valid
 
 
-def meet(job: Job, k: int) -> Written:
-    """Write the table ``meetings``: pairs of labels, of this tile and of others, that edges with similar normals join.
-
-    With them goes how often these edges cross the right and the lower border of a map that wraps. A tile can be its own
-    neighbour there; ``own`` are its labels with edges, similar or not, to themselves.
-    """
-    work, edges = job.work, job.work.table("labels", k, "tail", "head", "similar")
-    (row, column), (below, beside) = (np.divmod(edges[end], work.tiling.shape[1]) for end in ("tail", "head"))
-    right = (beside < column - 1).astype(np.int64) - (beside > column + 1)
-    tile = work.tiling.tile_of(edges["head"])
-    label, other = (work.at("labels", edges[end]).astype(np.int64) for end in ("tail", "head"))
-    pairs = np.stack([label, tile, other, right, below < row])
-    mine, others, names, right, down = np.unique(pairs[:, edges["similar"]], axis=1)
-    own = np.unique(label[(tile == k) & (label == other)])
-    return work.write_table("meetings", k, mine=mine, tile=others, other=names, right=right, down=down, own=own)
-
-
-@dataclass(frozen=True, eq=False)
-class Components:
-    """The components of the whole map.
-
-    Attributes
-    ----------
-    of : Lookup
-        Component of each label of each tile, int32. Components are numbered by their first pixel, as in memory.
-    size : (n,) int64
-        Pixels of each component.
-    box : (4, n) int64
-        Its first row, first column, last row and last column.
-    reach : (n,) int64
-        Pixels along the longer side of that box, or of the one across a border around which the map goes on.
-    crossing : (n,) bool
-        Whether it lies in more than one tile, or goes around a map that wraps in one.
-    left_out : int
-        Pixels of the mask without a usable normal.
-    has_faces : bool
-        Whether a notable part of the pixels lies in large flat components; see `quotientgraph.beyond.absorbing`.
-    """
-
-    of: Lookup
-    size: np.ndarray
-    box: np.ndarray
-    reach: np.ndarray
-    crossing: np.ndarray
-    left_out: int
-    has_faces: bool
-
-    @property
-    def n(self) -> int:
-        return len(self.size)
-
-
 def counted(work: Work) -> tuple[int, int, int]:
     """Valid pixels in the rings, labels, and about as many cut edges, of all tiles; one table is in memory at a time."""
     tables = (work.table("labels", k, "ring", "size", "n_cut") for k in range(work.tiling.n_tiles))
     counts = [(len(t["ring"]), len(t["size"]), int(t["n_cut"])) for t in tables]
     n_ring, n_labels, n_cut = (sum(column) for column in zip(*counts))
     return n_ring, n_labels, n_cut
-
-
-def unite(work: Work) -> Components:
-    """Unite the labels of all tiles into components, and write the lookup ``components`` for the tasks that follow."""
-    names = "size", "first", "box", "left_out", "normal", "noise"
-    tables, met = work.tables("labels", *names), work.tables("meetings")
-    sizes = [table["size"] for table in tables]
-    start = starts(sizes)
-    mine = np.concatenate([table["mine"] + base for table, base in zip(met, start)])
-    other = np.concatenate([table["other"] + start[table["tile"]] for table in met])
-    group = connected_labels(int(start[-1]), mine, other)
-    n = int(group.max(initial=-1)) + 1
-    first = np.full(n, np.iinfo(np.int64).max)
-    np.minimum.at(first, group, np.concatenate([table["first"] for table in tables]))
-    rank = np.empty(n, dtype=np.int32)
-    rank[np.argsort(first)] = np.arange(n, dtype=np.int32)
-    component = rank[group]
-    size, pieces = np.zeros(n, dtype=np.int64), np.bincount(component, minlength=n)
-    np.add.at(size, component, np.concatenate(sizes))
-    every = np.concatenate([table["box"] for table in tables], axis=1)
-    box = _hull(component, n, every)
-    lookup = Lookup(start, component)
-    crossing = pieces > 1  # its labels meet at seams only, so they lie in several tiles, or wrap
-    crossing[component[np.concatenate([table["own"] + base for table, base in zip(met, start)])]] = True
-    work.write_lookup("components", lookup)
-    work.write("crossing", None, crossing)
-    left_out = sum(int(table["left_out"]) for table in tables)
-    reach = _reach(work.tiling, component, box, every)
-    return Components(lookup, size, box, reach, crossing, left_out, _has_faces(tables, lookup, size))
-
-
-def _hull(component: np.ndarray, n: int, boxes: np.ndarray) -> np.ndarray:
-    """(4, n) bounding boxes of components from those of their labels."""
-    out = np.repeat(np.array([[2**62], [2**62], [-1], [-1]]), n, axis=1)
-    for side, reduce in enumerate((np.minimum, np.minimum, np.maximum, np.maximum)):
-        reduce.at(out[side], component, boxes[side])
-    return out
-
-
-def _reach(tiling: Tiling, component: np.ndarray, box: np.ndarray, boxes: np.ndarray) -> np.ndarray:
-    """The longer side of each component; see `Components`."""
-    sides = box[2:] - box[:2] + 1
-    turned = boxes.copy()  # the boxes of the labels if the map began in its middle
-    for axis, (size, wraps) in enumerate(zip(tiling.shape, (tiling.wrap.y, tiling.wrap.x))):
-        if wraps:
-            half = size // 2
-            low, high = boxes[axis], boxes[axis + 2]
-            across = (low < half) & (high >= half)
-            turned[axis] = np.where(across, 0, (low - half) % size)
-            turned[axis + 2] = np.where(across, size - 1, (high - half) % size)
-    again = _hull(component, box.shape[1], turned)
-    return np.minimum(sides, again[2:] - again[:2] + 1).max(axis=0)
-
-
-def _has_faces(tables: list[dict[str, np.ndarray]], of: Lookup, size: np.ndarray) -> bool:
-    total, noise = np.zeros((3, len(size))), np.zeros((2, len(size)))
-    for k, table in enumerate(tables):
-        for out, name in ((total, "normal"), (noise, "noise")):
-            for row, values in zip(out, table[name]):
-                np.add.at(row, of.of(k), values)
-    return has_notable_faces(size, total, noise[0] / np.maximum(noise[1], 1))
-
-
-def starts(lists: list[np.ndarray]) -> np.ndarray:
-    """Where each of some lists begins when they are put one after the other, and the end of the last one."""
-    return np.append(0, np.cumsum([len(one) for one in lists], dtype=np.int64))
 
 
 @kernel
@@ -231,7 +115,7 @@ def _count_own(labels, mine, number):
 
 
 @kernel
-def _measure(labels, position, width, top, left, whole, size, first, box):
+def measure(labels, position, width, top, left, whole, size, first, box):
     """Write the number of pixels, the first position in the map and the bounding box of each label."""
     for i in range(len(labels)):
         k = labels[i]

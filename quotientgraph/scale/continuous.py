@@ -52,16 +52,18 @@ def compare(job: Job, k: int) -> Written:
 
 def use_continuity(run: Run) -> None:
     """If a texture that wraps in both directions is one surface without any jump, have it filled as such."""
-    work, tiles = run.job.work, range(run.job.tiling.n_tiles)
+    work, tiling = run.job.work, run.job.tiling
     if not has_all_normals(run):
         return
-    if not all(("continuous", k) in run.journal.done for k in tiles):
+    if not work.path("continuous.found").exists():
         run.stage(_ROWS, transform_rows)
         run.stage(_COLUMNS, transform_columns)
         run.stage("continuous", compare)
+        good = all(bool(work.read("continuous", k)[0]) for k in range(tiling.n_tiles))
+        work.write("continuous.found", None, np.array([good]))
         for name in (_ROWS, _COLUMNS):
             shutil.rmtree(work.path(name).parent)
-    if all(bool(work.read("continuous", k)[0]) for k in tiles):
+    if bool(work.read("continuous.found")[0]):
         # It has no hidden jumps, so none are looked for.
         run.job = replace(run.job, continuous=True, settings=replace(run.job.settings, filling="induced"))
 

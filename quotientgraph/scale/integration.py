@@ -19,7 +19,7 @@ from ..geometry.wrapping import Wrap
 from ..io import OutputError, understand_camera
 from ..method.outcome import Step
 from ..settings import Settings, check_angle
-from . import components
+from . import components, joining
 from .borders import GROUP
 from .cameras import RayFormula
 from .continuous import use_continuity
@@ -28,7 +28,7 @@ from .journal import Journal
 from .memory import check_driver, driver_needs, peak_memory, tile_for
 from .outputs import Outputs, as_dask, write_tables
 from .pool import check_pool, pool_for, prepare
-from .report import Report
+from .report import Report, conclusions
 from .run import Run, Watch
 from .slope import find_slope
 from .sources import Source, zarr
@@ -38,9 +38,10 @@ from .work import Work
 
 TILE = 2048
 _NOT_JOINED = (
-    "large flat faces have a quarter of the pixels or more: in memory, the default places the components of such maps by "
-    "their most certain borders first, and maps in tiles by the descent alone, so the depth of some components differs from "
-    'that of `quotientgraph.integrate`; use that where the map fits into memory, or pass joining="none" if you want this'
+    "large flat faces have a quarter of the pixels or more: the default places the components of such maps by their most "
+    "certain borders first, but {why}, so here they are placed by the descent alone, and the depth of some of them "
+    "differs from that of `quotientgraph.integrate`; use that where the map fits into memory, or pass "
+    'joining="none" if you want this'
 )
 
 
@@ -128,10 +129,10 @@ def integrate(
     check_slope(slope)
     around = _wrap(wrap, view, source.shape)
     _refuse_what_needs_the_whole_map(settings)
-    wanted = Settings.from_preset(preset, **settings)
-    chosen = replace(wanted, joining="none")
-    # In memory, borders are judged where there is an image plane with ends; see `quotientgraph.beyond.plugging`.
-    joins = wanted.joining == "certain" and wanted.merge_every is None and not (around or view.spherical)
+    chosen = Settings.from_preset(preset, **settings)
+    # Borders are judged where there is an image plane with ends; see `quotientgraph.beyond.plugging`.
+    joins = chosen.joining == "certain" and chosen.merge_every is None and not (around or view.spherical)
+    chosen = chosen if joins else replace(chosen, joining="none")
     if chosen.fill_solver != "auto":
         raise ValueError("fill_solver: a map in tiles is filled by multigrid; leave it at its default")
     tiling = _tiling(source, tile, overlap, memory, around)
@@ -179,26 +180,28 @@ def integrate(
             use_continuity(run)
         run.stage("labels", components.label)
         n_ring, n_labels, n_cut = components.counted(work)
-        needs = driver_needs(tiling, spacing, n_ring if job.contracted else 0, n_labels, min(n_cut, GROUP))
+        needs = driver_needs(tiling, n_ring if job.contracted else 0, n_labels, min(n_cut, GROUP))
         check_driver(needs, memory)
-        run.stage("meetings", components.meet)
-        found = components.unite(work)
-        if not found.n:
-            raise ValueError("normals: no valid pixel is left in any tile; check the mask, the frame and the camera")
+        found = run.find_components()
         if tiles and found.n == 1:
             use_continuity(run)
+        joins = joins and found.has_faces
+        obstacle = joining.obstacle(run, found, needs, memory) if joins else ""
+        if joins and not obstacle:
+            found = joining.absorb(run, found)
         run.find_hidden()
-        number = run.fill(found)
-        scales, converged = run.scale(found, number, history.append)
+        number = run.fill(found, absorbed=joins and not obstacle)
+        placed = joining.join(run, found, number) if joins and not obstacle else joining.Placed(found, None)
+        found = placed.components
+        scales, converged = run.scale(found, number, history.append, placed.shift)
         if slope == "keep":
             where = replace(where, ramp=run.job.slope)
         where.create(tiling, {"camera": repr(view)}, resume)
         piece = run.write(found, scales, number, where)
-    as_in_memory = not (joins and found.has_faces)
-    if not as_in_memory:
-        run.warnings.append(_NOT_JOINED)
+    if obstacle:
+        run.warnings.append(_NOT_JOINED.format(why=obstacle))
     run.warnings.extend(slope_warnings(run.job.slope, slope == "keep", "report"))
-    run.conclude(found, scales, converged, piece)
+    run.warnings.extend(conclusions(found, scales, converged, piece))
     sure = run.confidence(scales) if preset != "paper" else None
     write_tables(where, found, scales.borders, work.read("shift"), piece, scales.residuals(), sure)
     driver = time.process_time() - cpu_began - (run.beside if pool.elsewhere else sum(run.busy.values()))
@@ -215,8 +218,8 @@ def integrate(
         warnings=run.warnings,
         wrap={(False, False): "none", (True, False): "x", (False, True): "y"}.get((around.x, around.y), "both"),
         slope=run.job.slope,
-        joining=chosen.joining,
-        as_in_memory=as_in_memory,
+        joining="none" if placed.shift is None else "certain",
+        as_in_memory=not obstacle,
         seconds={"cluster": waited, **run.seconds, "total": time.perf_counter() - began},
         tasks=run.tasks,
         busy={**run.busy, "driver": driver, "beside": run.beside},
@@ -253,8 +256,6 @@ def _wrap(wanted: str | None, view: Camera, shape: tuple[int, int]) -> Wrap:
 
 def _refuse_what_needs_the_whole_map(settings: dict[str, Any]) -> None:
     """Raise a `ValueError` for keywords of `quotientgraph.integrate` that a map in tiles does not take."""
-    if settings.get("joining") not in (None, "none"):
-        raise ValueError('joining: components of a map in tiles are placed by the descent; leave it out or use "none"')
     for name in ("method", "prior", "prior_confidence", "anchors", "labels", "image", "forbidden"):
         if settings.pop(name, None) is not None:
             raise ValueError(f"{name}: a map in tiles does not take it; use `quotientgraph.integrate`, or leave it out")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from collections.abc import Iterable
+from array import array
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,45 +31,52 @@ class Journal:
 
     def __init__(self, work: Work, identity: dict[str, Any], resume: bool) -> None:
         self.work, self.path = work, work.folder / FILE
-        self.done: dict[tuple[str, int], Written] = {}
-        self.dropped: set[tuple[str, int]] = set()
+        # Where the line of each task begins in the file, and which images are gone. A map may have millions of tasks, so
+        # what the lines say is read again when it is asked for.
+        self.done: dict[str, array[int]] = {}
+        self.dropped: dict[str, array[int]] = {}
         self.reused = 0
         identity = json.loads(json.dumps(identity))
         lines = _lines(self.path)
-        if lines and not resume:
+        _, first = next(lines, (0, None))
+        if first is not None and not resume:
             raise OutputError(
                 f"{work.folder}: holds an unfinished run; go on with it by resume=True (--resume), or remove the folder"
             )
-        if lines and lines[0] != identity:
-            different = [name for name in identity if lines[0].get(name) != identity[name]]
+        if first is not None and first != identity:
+            different = [name for name in identity if first.get(name) != identity[name]]
             raise OutputError(
                 f"{work.folder}: belongs to a run with other {', '.join(different) or 'settings'}; "
                 "use the same input and settings, or remove the folder"
             )
-        for line in lines[1:]:
+        for begin, line in lines:
             if "dropped" in line:
-                self.dropped.update((name, k) for name in line["dropped"] for k in line["tiles"])
+                for name in line["dropped"]:
+                    for k in line["tiles"]:
+                        _mark(self.dropped, name, k, 1)
             else:
-                self.done[line["stage"], line["tile"]] = line["files"]
+                _mark(self.done, line["stage"], line["tile"], begin)
         work.folder.mkdir(parents=True, exist_ok=True)
-        self.file = self.path.open("a", encoding="utf-8")
-        if not lines:
-            self.file.seek(0)
-            self.file.truncate()
+        self.file = self.path.open("ab")
+        if first is None:
+            self.file.truncate(0)
             self._append(identity)
-        elif not self.path.read_bytes().endswith(b"\n"):
-            self.file.write("\n")  # the last line was not finished
+        elif not _ends_well(self.path):
+            self.file.write(b"\n")  # the last line was not finished
 
     def has(self, stage: str, k: int) -> bool:
         """Whether a task is done and its files are there as it wrote them, apart from those no longer needed."""
-        files = self.done.get((stage, k))
-        if files is None:
+        begin = _marked(self.done, stage, k)
+        if not begin:
             return False
+        with self.path.open("rb") as file:
+            file.seek(begin)
+            files = json.loads(file.readline())["files"]
         for name, value in files.items():
             if "#" in name:
                 whole = region_intact(self.work.tiling, name, value)
             else:
-                gone = (Path(name).parent.as_posix(), k) in self.dropped and Path(name).suffix == ".npy"
+                gone = _marked(self.dropped, Path(name).parent.as_posix(), k) and Path(name).suffix == ".npy"
                 whole = gone or self.work.intact({name: value})
             if not whole:
                 return False
@@ -76,15 +85,15 @@ class Journal:
 
     def record(self, stage: str, k: int, files: Written) -> None:
         """A task is done."""
-        self.done[stage, k] = files
         self._append({"stage": stage, "tile": k, "files": files})
 
     def drop(self, names: Iterable[str], tiles: Iterable[int]) -> None:
         """Remove images that no task will ask for any more."""
         names, tiles = list(names), list(tiles)
-        new = {(name, k) for name in names for k in tiles} - self.dropped
+        new = [(name, k) for name in names for k in tiles if not _marked(self.dropped, name, k)]
+        for name, k in new:
+            _mark(self.dropped, name, k, 1)
         if new:
-            self.dropped |= new
             self._append({"dropped": names, "tiles": tiles})
         for name in names:
             self.work.drop(name, tiles)
@@ -93,21 +102,36 @@ class Journal:
         self.file.close()
 
     def _append(self, line: dict[str, Any]) -> None:
-        self.file.write(json.dumps(line) + "\n")
+        self.file.write(json.dumps(line).encode() + b"\n")
         self.file.flush()
         os.fsync(self.file.fileno())
 
 
-def _lines(path: Path) -> list[dict[str, Any]]:
-    """The lines that were written whole."""
-    out: list[dict[str, Any]] = []
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return out
-    for line in text.splitlines():
-        try:
-            out.append(json.loads(line))
-        except json.JSONDecodeError:
-            continue
-    return out
+def _mark(marks: dict[str, array[int]], name: str, k: int, value: int) -> None:
+    """Set the mark of number `k` under a name; those that were never set are 0."""
+    row = marks.setdefault(name, array("q"))
+    row.extend(0 for _ in range(k + 1 - len(row)))
+    row[k] = value
+
+
+def _marked(marks: dict[str, array[int]], name: str, k: int) -> int:
+    row = marks.get(name, ())
+    return row[k] if k < len(row) else 0
+
+
+def _ends_well(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"
+
+
+def _lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The lines that were written whole, one after the other, and where they begin."""
+    if not path.exists():
+        return
+    begin = 0
+    with path.open("rb") as file:
+        for line in file:
+            with contextlib.suppress(json.JSONDecodeError, UnicodeDecodeError):
+                yield begin, json.loads(line)
+            begin += len(line)

@@ -10,9 +10,10 @@ from .tiling import Tiling
 
 # What a process takes before it has read a pixel, and for each pixel of a window; measured, see docs/scale.md.
 _BASE, _PER_PIXEL = 450_000_000, 260
-# What the driver takes at the start, for each pixel along a seam while hidden jumps are found, for each node of the coarse
-# grid, for each component with its borders, and for each cut edge of a group; measured, see docs/scale.md.
-_DRIVER, _SEAM_PIXEL, _NODE, _COMPONENT, _EDGE = 350_000_000, 280, 700, 1400, 200
+# What the driver takes at the start, for each tile, for each component with its borders, and for each cut edge of a group;
+# and what the process takes that settles the largest group of tiles, for each pixel along the borders of its members while
+# hidden jumps are found; measured, see docs/scale.md.
+_DRIVER, _TILE, _COMPONENT, _EDGE, _BORDER_PIXEL = 350_000_000, 5_000, 500, 200, 280
 _UNITS = {"": 1, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 
 
@@ -30,14 +31,12 @@ def tile_for(memory: float) -> int:
     return tile
 
 
-def driver_needs(tiling: Tiling, spacing: int, n_ring: int, n_labels: int, n_edges: int = 0) -> dict[str, int]:
+def driver_needs(tiling: Tiling, n_ring: int, n_labels: int, n_edges: int = 0) -> dict[str, int]:
     """Bytes that the driver takes, by what for.
 
     Parameters
     ----------
     tiling : Tiling
-    spacing : int
-        Pixels between nodes of the coarse grid.
     n_ring : int
         Valid pixels along the sides of all tiles; 0 if no hidden jumps are to be found.
     n_labels : int
@@ -45,11 +44,10 @@ def driver_needs(tiling: Tiling, spacing: int, n_ring: int, n_labels: int, n_edg
     n_edges : int
         Cut edges that are in memory at a time.
     """
-    nodes = tiling.shape[0] * tiling.shape[1] // spacing**2
     return {
         "the program": _DRIVER,
-        "pixels along seams": _SEAM_PIXEL * n_ring,
-        "the coarse grid": _NODE * nodes if tiling.n_tiles > 1 else 0,
+        "tiles": _TILE * tiling.n_tiles,
+        "borders of groups of tiles": _BORDER_PIXEL * min(n_ring, 4 * sum(tiling.shape)),
         "components": _COMPONENT * n_labels,
         "cut edges": _EDGE * n_edges,
     }
@@ -63,8 +61,8 @@ def check_driver(needs: dict[str, int], memory: float | None) -> None:
         return
     most = max((name for name in needs if name != "the program"), key=lambda name: needs[name])
     remedy = {
-        "pixels along seams": "choose larger tiles",
-        "the coarse grid": "choose a larger overlap, which makes the grid wider",
+        "tiles": "choose larger tiles",
+        "borders of groups of tiles": 'use preset="paper", which looks for no depth jumps inside components',
         "components": "choose a larger angle, or smooth the normals, which makes fewer components",
         "cut edges": "choose a larger angle, or smooth the normals, which makes fewer of them",
     }[most]

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..io.atomic import OutputError, atomic
 from .borders import Borders
-from .components import Components
+from .numbering import Components
 from .rounds import potential
 from .sources import INSTALL, zarr
 from .tiling import Box, Tiling
@@ -97,7 +97,7 @@ def _create(path: Path, tiling: Tiling, dtype: str, fill: float, attributes: dic
 def write(job: Job, k: int, number: int, outputs: Outputs) -> Written:
     """Write the depth and the components of a tile, each one whole shard."""
     work, core = job.work, job.tiling.core(k)
-    label = work.window("labels", core, work.lookup("components"))
+    label = job.components(core)
     shift = np.append(work.read("shift"), np.nan)
     depth = job.camera.depth(potential(work, core, number)[0] + shift[label])
     if any(outputs.ramp):  # a plane that is 0 in the middle of the map

@@ -6,8 +6,12 @@ import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from ..io.atomic import atomic
 from ..method.outcome import Step
+from .numbering import Components
+from .scales import TiledScales
 
 
 @dataclass(frozen=True)
@@ -34,11 +38,11 @@ class Report:
     slope : (float, float)
         The net slope around a map that wraps, to the right and downwards, as `Reconstruction.slope` has it.
     joining : str
-        What places components before the descent: "none", always.
+        What placed components before the descent: "certain" if large flat faces have a notable part of the pixels, else
+        "none".
     as_in_memory : bool
-        Whether `quotientgraph.integrate` with the same settings would also have placed them by the descent alone. By
-        default, if large flat faces have a notable part of the pixels, it places components by their most certain borders
-        first (``joining="certain"``), which tiles do not; then this is False, and a warning says so.
+        Whether `quotientgraph.integrate` with the same settings would also have placed them in this way. It is False for a
+        map with such faces whose borders could not be judged in tiles; a warning says why.
     seconds : dict
         Time by stage; "cluster" is what passed before the first of them.
     tasks : dict
@@ -87,3 +91,20 @@ class Report:
         """Write it as JSON."""
         with atomic(path) as part:
             part.write_text(json.dumps(asdict(self), default=float, indent=1), encoding="utf-8")
+
+
+def conclusions(found: Components, scales: TiledScales, converged: bool, piece: np.ndarray) -> list[str]:
+    """What a user should know about the result, as sentences; `piece` is that of each component."""
+    texts, n_pieces = [], int(piece.max()) + 1
+    if found.left_out:
+        texts.append(f"{found.left_out} pixels have no normal or face away from the camera and were left out")
+    if n_pieces > 1:
+        texts.append(
+            f"the valid pixels form {n_pieces} separate pieces; "
+            "their depth relative to each other is not determined by the normals"
+        )
+    if scales.unsolved:
+        texts.append(f"the solver did not reach its tolerance in {scales.unsolved} of {scales.iteration} iterations")
+    if not converged:
+        texts.append(f"not converged after {scales.iteration} iterations; raise max_iterations or energy_tol")
+    return texts

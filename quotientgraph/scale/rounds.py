@@ -4,7 +4,7 @@ A round first corrects the error over long distances on a coarse grid (`quotient
 corrects what is left in its window, which reaches into its neighbours: it solves for the correction that is zero where the
 window ends, and keeps it for its own pixels. Both together are the step s of the round. Steps are combined as in conjugate
 gradients: the next direction is p = s + β p, the next potential y + α p, with α and β such that the energy of all edges
-becomes least. The sums for that come from the tiles and, for edges between tiles, from the driver. So a tile writes its
+becomes least. The sums for that come from the tiles and, for edges between tiles, from `seams`. So a tile writes its
 step, and y and p are put together from the images of the last round wherever they are read.
 """
 
@@ -17,6 +17,7 @@ from laplacians.core.edges import connected_labels
 from laplacians.core.jit import kernel
 from laplacians.multigrid.grid import LooseEdges
 
+from .blocks import values_at
 from .coarse import Patch
 from .field import Field, subtract_product
 from .tiling import Box
@@ -45,11 +46,50 @@ def read_last(number: int) -> tuple[str, ...]:
     """Images that no task reads after the given round: `correct` has put them together."""
     if number < 2:
         return ()
-    return ("x.0", "part", "s.1") if number == 2 else (f"y.{number - 2}", f"p.{number - 2}", f"s.{number - 1}")
+    return ("x.0", "s.1") if number == 2 else (f"y.{number - 2}", f"p.{number - 2}", f"s.{number - 1}")
 
 
-def correct(job: Job, k: int, number: int) -> Written:
+def correct_windows(job: Job, k: int, number: int) -> Written:
+    """Begin a round of symmetric steps: correct the whole window of a tile, whatever other corrections there are.
+
+    Writes the image ``local.<number>`` of the window, and the table ``local.<number>``: what the potential before the round
+    leaves of the equations, summed up by the connected parts of the tile.
+    """
+    work, field = job.work, Field.read(job, k, job.tiling.overlap)
+    rhs = np.zeros(field.number.size + 1)
+    r = rhs[:-1].reshape(field.number.shape)
+    r[field.inner] = work.window("b", field.box)
+    subtract_product(field.weight, field.placed(potential(work, field.box, number - 1)[0]), r)
+    part, own = work.read("part", k), r[field.own]
+    chosen = (field.number[field.own] >= 0) & (part >= 0)
+    total = np.bincount(part[chosen], own[chosen], int(work.table("start", k, "n_parts")["n_parts"]))
+    found = _window_correction(field, rhs)[field.inner] if len(field.names) else np.zeros(field.box.shape)
+    return {
+        **work.write(f"local.{number}", k, found.astype(np.float32)),
+        **work.write_table(f"local.{number}", k, total=total.astype(np.float64)),
+    }
+
+
+def _added_up(job: Job, k: int, number: int, field: Field) -> np.ndarray:
+    """The corrections of all windows in the pixels of a tile, and the offsets of its parts; see `correct`."""
+    work, core = job.work, field.core
+    found = work.window("part", core, work.lookup(f"lift.{number}"))
+    found = np.where(field.number[field.own] >= 0, found, 0.0)
+    for j in sorted(job.tiling.seen_by(k)):
+        box, image = job.tiling.window(j, job.tiling.overlap), work.read(f"local.{number}", j)
+        for owner, turn in job.tiling.pieces(box):  # a window of a map that wraps may have pixels several times
+            if owner == k:
+                found[turn.source.within(core)] += turn.seen(image[turn.part.within(box)])
+    return found
+
+
+def correct(job: Job, k: int, number: int, stalled: bool = False) -> Written:
     """Find the step of a tile in a round, which begins with the coarse correction in ``coarse.<number>``.
+
+    Such steps may come to nothing where a component lies on both sides of a tear, which the coarse grid takes for
+    neighbours. If rounds have `stalled`, steps are symmetric instead: three corrections are added up, none of which sees the
+    others. They are that of the coarse grid, that of ``lift.<number>``, which moves each connected part of a tile as a
+    whole, and those of all windows (`correct_windows`). They get less done at a time, but conjugate gradients get on.
 
     Writes the image ``s.<number>``, the images ``y`` and ``p`` of the round before, and the table ``correct.<number>``.
     """
@@ -65,10 +105,13 @@ def correct(job: Job, k: int, number: int) -> Written:
         r[field.inner] = work.window("b", field.box)
         subtract_product(field.weight, y, r)
         left = r[own].copy()
-        patch, coarse, change = coarse_patch(job, field), work.table(f"coarse.{number}"), np.zeros_like(y)
-        patch.add_to(change, coarse["keys"], coarse["values"])
-        subtract_product(field.weight, change, r)
-        change += _window_correction(field, rhs)
+        patch, change = coarse_patch(job, field), np.zeros_like(y)
+        patch.add_to(change, *values_at(job, patch.keys.ravel(), number))
+        if stalled:
+            change[own] += _added_up(job, k, number, field)
+        else:
+            subtract_product(field.weight, change, r)
+            change += _window_correction(field, rhs)
         step[:] = change[own]
         change[:] = 0.0
         _products(field.weight[:, *own], field.number[own], left, y[own], step, p[own], change[own], totals, reach)
@@ -90,6 +133,26 @@ def correct(job: Job, k: int, number: int) -> Written:
             residual=residual,
         ),
     }
+
+
+def best_step(totals: np.ndarray, anew: bool = False) -> tuple[float, float]:
+    """α and β for which y + α (s + β p) has the least energy, where p was a direction of least energy before.
+
+    β is 0 if directions begin `anew`.
+
+    The totals are those of `_products`, of all tiles, with those of the edges between them.
+    """
+    ss, sp, pp, sr, pr = totals
+    beta = -sp / pp if pp > 0 and not anew else 0.0
+    curvature = ss + 2 * beta * sp + beta * beta * pp
+    if not curvature > 0:  # there is nothing left to correct
+        return 0.0, 0.0
+    return float((sr + beta * pr) / curvature), float(beta)
+
+
+def at_rounding(gains: list[float]) -> bool:
+    """Whether the energy that rounds can still gain has fallen to rounding: to nothing of the first, and no further."""
+    return len(gains) > 1 and 0.5 * gains[-2] < gains[-1] < 1e-14 * gains[0]
 
 
 def coarse_patch(job: Job, field: Field) -> Patch:

@@ -17,10 +17,10 @@ from laplacians.core.sharing import at_most
 from ..beyond.doubts import CHOSEN as DOUBTS
 from ..io.atomic import OutputError
 from ..method.outcome import Step
-from . import angle, borders, components, filling, hidden, outputs, rounds, seams
-from .coarse_system import CoarseSystem
+from . import angle, blocks, borders, filling, forest, hidden, numbering, outputs, rounds, seams, uniting
 from .journal import Journal
 from .memory import peak_memory
+from .numbering import Components
 from .pool import Pool, Task
 from .scales import TiledScales
 from .window import Job
@@ -29,6 +29,8 @@ from .work import Written
 logger = logging.getLogger(__name__)
 
 _MOST_ROUNDS = 60
+_STALLED = 0.7  # a change that is more than this part of the one before: steps become symmetric
+_CALM = 6  # rounds with symmetric steps that go on after changes are small, because these shrink unevenly
 # A stage begins, or a task of it is done: name of the stage, tasks done, tasks in all.
 Watch = Callable[[str, int, int], Any]
 
@@ -74,13 +76,13 @@ class Run:
     changes: list[float] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    def stage(self, name: str, task: Task, *args: Any, drop: Iterable[str] = ()) -> None:
-        """Run a task for all tiles that have not done it yet.
+    def stage(self, name: str, task: Task, *args: Any, drop: Iterable[str] = (), n: int | None = None) -> None:
+        """Run a task for all tiles that have not done it yet, or for `n` groups of tiles.
 
         `drop` names images that no later task reads, and that this one reads in the window of the rounds. Those of a tile
         are removed as soon as all tiles that see it are done.
         """
-        began, used, n = time.perf_counter(), time.process_time(), self.job.tiling.n_tiles
+        began, used, n = time.perf_counter(), time.process_time(), self.job.tiling.n_tiles if n is None else n
         todo = [k for k in range(n) if not self.journal.has(name, k)]
         done, left = n - len(todo), set(todo)
         self.watch(name, done, n)
@@ -113,6 +115,21 @@ class Run:
             self.beside += time.process_time() - used
         self.busy.update({process: self.busy.get(process, 0.0) + took for process, took in load.items()})
 
+    def groups(self, name: str, up: Task, down: Task, *args: Any) -> None:
+        """Run a task for the groups of tiles, from the smallest to that of the whole map, and another one down again.
+
+        The tiles themselves and the group of the whole map have nothing to do on the way down.
+        """
+        tree = self.job.tree
+        for level in range(1, tree.height + 1):
+            self.stage(f"{name}.{level}", up, *args, level, n=tree.n_groups(level))
+        for level in range(tree.height - 1, 0, -1):
+            self.stage(f"{name}.settled.{level}", down, *args, level, n=tree.n_groups(level))
+
+    def unite(self, name: str) -> None:
+        """Unite classes of tiles; see `quotientgraph.scale.uniting`."""
+        self.groups(name, uniting.unite, uniting.settle, name)
+
     def _count(self, name: str, seconds: float) -> None:
         kind = name.split(".")[0]
         n, total = self.tasks.get(kind, [0, 0.0])
@@ -127,14 +144,31 @@ class Run:
             found = angle.found_angle(self.job.work)
         self.job = replace(self.job, angle=found)
 
+    def find_components(self) -> Components:
+        """Unite the labels of all tiles into components."""
+        self.stage("meetings", numbering.meet)
+        self.unite("unite")
+        self.stage("own", numbering.own)
+        self.stage("bands", numbering.add_up, n=self.job.tiling.rows)
+        numbering.write_bases(self.job.work)
+        self.stage("components", numbering.number)
+        return Components.from_tables(self.job.work)
+
     def find_hidden(self) -> None:
         """Find the depth jumps hidden in components, if filling is to leave them out."""
         if self.job.contracted:
             self.stage("forest", hidden.plant)
-            hidden.find_hidden(self.job.work)
+            self.groups("forest", forest.grow, forest.descend)
+            self.stage("apart", hidden.judge)
+            self.unite("chains")
+            self.stage("hidden", hidden.choose)
 
-    def fill(self, found: components.Components) -> int:
-        """Fill all components; returns the round whose images hold the potential."""
+    def fill(self, found: Components, absorbed: bool = False) -> int:
+        """Fill all components; returns the round whose images hold the potential.
+
+        Components that have `absorbed` others may hang together by narrow ways, over which errors die out slowly after the
+        first rounds have removed most of them. So these rounds are not taken for the rate at which they do.
+        """
         work = self.job.work
         seams.choose_coarse(self.job, found)
         self.stage("start", filling.start)
@@ -145,44 +179,35 @@ class Run:
         if not found.crossing.any():
             return 0
         self.stage("pull.0", seams.pull, 0)
-        system = CoarseSystem.from_tables(work, self.job.grid.size)
-        names = "residual_key", "residual"
-        residual = _sums(system, work.tables("start", *names), work.tables("pull.0", *names))
-        pulled, gains = np.zeros_like(residual), []
+        n_blocks = blocks.n_blocks(self.job)
+        self.stage("block", blocks.assemble, n=n_blocks)
+        wide = blocks.wide_system(work, n_blocks, blocks.wide_grid(self.job).size) if n_blocks > 1 else None
+        calm, stalled, gains = 0, 0, []  # the second is the first round of symmetric steps
         for number in range(1, _MOST_ROUNDS + 1):
             name, at_seams = f"correct.{number}", f"pull.{number}"
-            work.write_table(f"coarse.{number}", None, keys=system.keys, values=system.solve(residual))
-            self.stage(name, rounds.correct, number, drop=rounds.read_last(number))
+            self.stage(f"residual.{number}", blocks.advance, number, n=n_blocks)
+            if wide is not None:
+                blocks.lift(work, wide, n_blocks, number)
+            self.stage(f"coarse.{number}", blocks.solve, number, n=n_blocks)
+            if stalled:
+                self.stage(f"local.{number}", rounds.correct_windows, number)
+                seams.lift(work, number)
+            unread = (*rounds.read_last(number), f"local.{number}") if stalled else rounds.read_last(number)
+            self.stage(name, rounds.correct, number, stalled > 0, drop=unread)
             self.stage(at_seams, seams.pull, number)
-            moved, between = work.tables(name), work.tables(at_seams)
-            totals = [np.sum([table["totals"] for table in tables], axis=0) for tables in (moved, between)]
-            alpha, beta = best_step(totals[0] + totals[1])
-            gains.append(totals[0][3])
+            totals, change, size = self._after_round(name, at_seams)
+            alpha, beta = rounds.best_step(totals, anew=number == stalled)
+            gains.append(float(totals[3]))
             work.write(f"steps.{number}", None, np.array([alpha, beta]))
-            pulled = _sums(system, moved, between) + beta * pulled
-            residual = residual - alpha * pulled
-            if self._settled(name, moved) or alpha == 0 or _at_rounding(gains):
-                self.journal.drop(("gamma", "b"), range(self.job.tiling.n_tiles))
+            calm = calm + 1 if self._settled(name, change, size, 0.9 if stalled else 0.5 if absorbed else 0.0) else 0
+            if calm > (_CALM if stalled else 0) or alpha == 0 or rounds.at_rounding(gains):
+                unread = ("gamma", "b") if number == 1 else ("gamma", "b", "part")
+                self.journal.drop(unread, range(self.job.tiling.n_tiles))
                 return number
+            if not stalled and number > 1 and self.changes[-1] > _STALLED * self.changes[-2]:
+                stalled = number + 1
         self.warnings.append(f"filling did not reach its tolerance after {_MOST_ROUNDS} rounds")
         return _MOST_ROUNDS
-
-    def conclude(self, found: components.Components, scales: TiledScales, converged: bool, piece: np.ndarray) -> None:
-        """Say what a user should know about the result, as sentences."""
-        texts, n_pieces = self.warnings, int(piece.max()) + 1
-        if found.left_out:
-            texts.append(f"{found.left_out} pixels have no normal or face away from the camera and were left out")
-        if n_pieces > 1:
-            texts.append(
-                f"the valid pixels form {n_pieces} separate pieces; "
-                "their depth relative to each other is not determined by the normals"
-            )
-        if scales.unsolved:
-            texts.append(
-                f"the solver did not reach its tolerance in {scales.unsolved} of {scales.iteration} iterations"
-            )
-        if not converged:
-            texts.append(f"not converged after {scales.iteration} iterations; raise max_iterations or energy_tol")
 
     def confidence(self, scales: TiledScales) -> np.ndarray | None:
         """Confidence of the components; None if there are too many of them for a cheap judgement."""
@@ -199,39 +224,51 @@ class Run:
             )
         return sure
 
-    def _settled(self, name: str, tables: list[dict[str, np.ndarray]]) -> bool:
-        """Whether the rounds of filling have come close enough to the solution."""
-        change = max(float(table["change"]) for table in tables)
-        size = float(max(table["high"] for table in tables) - min(table["low"] for table in tables))
+    def _after_round(self, name: str, at_seams: str) -> tuple[np.ndarray, float, float]:
+        """Totals of a round over all tiles and seams, its largest change, and the range of the potential before it."""
+        inside, between, change, low, high = np.zeros(5), np.zeros(5), 0.0, np.inf, -np.inf
+        for k in range(self.job.tiling.n_tiles):
+            table = self.job.work.table(name, k, "totals", "change", "low", "high")
+            inside += table["totals"]
+            between += self.job.work.table(at_seams, k, "totals")["totals"]
+            change = max(change, float(table["change"]))
+            low, high = min(low, float(table["low"])), max(high, float(table["high"]))
+        return inside + between, change, high - low
+
+    def _settled(self, name: str, change: float, size: float, slowest: float) -> bool:
+        """Whether the rounds of filling have come close enough to the solution, if changes shrink by `slowest` at best."""
         # A plane that is filled to find the net slope may come out level; then its size is that of a tile.
         size = 1.0 if self.job.camera.central else max(size, 1e-300 if self.job.tilt is None else self.job.tiling.tile)
         faster = min(change / self.changes[-1], 0.9) if self.changes and self.changes[-1] > 0 else 0.9
+        faster = max(faster, slowest)
         self.changes.append(change)
         logger.info("%s: largest change %.3g, relative %.3g", name, change, change / size)
         return change * faster / (1 - faster) <= self.tolerance * size
 
     def scale(
-        self, found: components.Components, number: int, report: Callable[[Step], Any]
+        self,
+        found: Components,
+        number: int,
+        report: Callable[[Step], Any],
+        places: np.ndarray | None = None,
     ) -> tuple[TiledScales, bool]:
-        """Find the relative scales of the components."""
+        """Find the relative scales of the components, from their places on if they have some."""
         job = self.job
         self.stage("edges", borders.gather, number)
         began = time.perf_counter()
         self.watch("scales", 0, job.settings.max_iterations)
         total = np.zeros(found.n)
-        for k, values in enumerate(job.work.column("edges", "total")):
-            np.add.at(total, found.of.of(k), values)
+        for k in range(job.tiling.n_tiles):
+            np.add.at(total, found.of.of(k), job.work.table("edges", k, "total")["total"])
         edges = borders.Borders.from_tables(job.work, found)
-        scales = TiledScales(found, edges, total / found.size, job.settings, report)
+        scales = TiledScales(found, edges, total / found.size, job.settings, report, places)
         converged = scales.descend()
         if job.settings.creases == "anywhere" and job.settings.merge_every is None:
             converged = scales.refine(converged)
         self.seconds["scales"] = time.perf_counter() - began
         return scales, converged
 
-    def write(
-        self, found: components.Components, scales: TiledScales, number: int, where: outputs.Outputs
-    ) -> np.ndarray:
+    def write(self, found: Components, scales: TiledScales, number: int, where: outputs.Outputs) -> np.ndarray:
         """Write depth and components; returns the piece of each component."""
         shift = scales.potential
         piece = scales.borders.pattern.pieces
@@ -241,33 +278,6 @@ class Run:
         self.job.work.write("shift", None, shift)
         self.stage("write", outputs.write, number, where)
         return piece
-
-
-def _sums(system: CoarseSystem, *stages: list[dict[str, np.ndarray]]) -> np.ndarray:
-    """(n_coarse,) the sums of Pᵀ in the tables of all tiles, of some stages, added up."""
-    total = np.zeros(len(system.keys))
-    for tables in stages:
-        key, value = (np.concatenate([table[name] for table in tables]) for name in ("residual_key", "residual"))
-        total = total + system.gathered(key, value)
-    return total
-
-
-def best_step(totals: np.ndarray) -> tuple[float, float]:
-    """α and β for which y + α (s + β p) has the least energy, where p was a direction of least energy before.
-
-    The totals are those of `quotientgraph.scale.rounds`.
-    """
-    ss, sp, pp, sr, pr = totals
-    beta = -sp / pp if pp > 0 else 0.0
-    curvature = ss + 2 * beta * sp + beta * beta * pp
-    if not curvature > 0:  # there is nothing left to correct
-        return 0.0, 0.0
-    return float((sr + beta * pr) / curvature), float(beta)
-
-
-def _at_rounding(gains: list[float]) -> bool:
-    """Whether the energy that rounds can still gain has fallen to rounding: to nothing of the first, and no further."""
-    return len(gains) > 1 and 0.5 * gains[-2] < gains[-1] < 1e-14 * gains[0]
 
 
 def measured(job: Job, k: int, threads: int, task: Task, *args: Any) -> dict[str, Any]:

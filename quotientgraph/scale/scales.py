@@ -1,6 +1,6 @@
 """Scales over tiles: the loop of `quotientgraph.method.scales` on the quotient graph of all tiles.
 
-The driver knows components and borders. Cut edges are met group by group, so that any number of them fits into memory.
+The driver knows components and borders, all of them. Cut edges are met group by group, so that any number fits into memory.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..method.scales import Scales
 from ..method.weights import Outliers, pair_terms
 from ..settings import Settings
 from .borders import Borders, Group
-from .components import Components
+from .numbering import Components
 
 
 @dataclass(frozen=True)
@@ -59,15 +59,15 @@ class EdgeGroups:
     pattern : Pattern
         Borders of the whole map.
     borders : Borders
-    creases : list or None
-        For each group the residuals and slacks that `placed_creases` gave it.
+    creased : bool
+        Whether the residuals and slacks are those that `placed_creases` gave each group; they are tables ``creases``.
     kept : CutEdges or None
         All edges after a merge, which are in memory.
     """
 
     pattern: Pattern
     borders: Borders
-    creases: list[tuple[np.ndarray, np.ndarray]] | None = None
+    creased: bool = False
     kept: CutEdges | None = None
 
     @property
@@ -85,10 +85,10 @@ class EdgeGroups:
             yield self.kept
             return
         for g, group in enumerate(self.borders.groups()):
-            if self.creases is None:
+            if not self.creased:
                 yield group.cut
             else:
-                residual, slack = self.creases[g]
+                residual, slack = self.borders.work.table("creases", g).values()
                 yield replace(group.cut, residual=residual, residual_back=residual, slack=slack)
 
 
@@ -104,16 +104,26 @@ class TiledScales(Scales):
     settings : Settings
     report : callable
         Is given every `Step`.
+    places : (n_components,) float64, optional
+        Shifts of components that are at their places already.
     """
 
     def __init__(
-        self, components: Components, borders: Borders, mean: np.ndarray, settings: Settings, report: Progress
+        self,
+        components: Components,
+        borders: Borders,
+        mean: np.ndarray,
+        settings: Settings,
+        report: Progress,
+        places: np.ndarray | None = None,
     ) -> None:
         self.components, self.borders, self.begin = components, borders, -mean
+        self.places = self.begin if places is None else places
         self.before = np.zeros(components.n)  # shift of the components of Q0 until the last merge
         graph: Any = TiledGraph(components.n, int(components.size.sum()), np.arange(components.n, dtype=np.int32))
         edges: Any = EdgeGroups(borders.pattern, borders)
-        super().__init__(graph, edges, np.zeros(0), settings, backend_of(settings.solver, "solver"), report, np)
+        solver, placed = backend_of(settings.solver, "solver"), places is not None
+        super().__init__(graph, edges, np.zeros(0), settings, solver, report, np, placed=placed)
 
     graph: Any
     cut: Any
@@ -122,7 +132,7 @@ class TiledScales(Scales):
         self.graph, self.cut, self.ties = graph, cut, None
         self.levels.append(graph)
         self.labels = graph.labels
-        self.shift = self.begin.copy() if len(self.levels) == 1 else np.zeros(graph.n_components)
+        self.shift = self.places.copy() if len(self.levels) == 1 else np.zeros(graph.n_components)
 
     @property
     def potential(self) -> np.ndarray:
@@ -153,12 +163,12 @@ class TiledScales(Scales):
         """Go on with creases where their borders put them; see `quotientgraph.beyond.creases.refine_creases`."""
         if not len(self.cut.number):
             return converged
-        creases, n_creased = [], 0
-        for group in self.borders.groups():
+        n_creased = 0
+        for g, group in enumerate(self.borders.groups()):
             creased = placed_creases(group.cut, group.room, group.angle, self._smaller(group), group.focal)
-            creases.append((creased.residual, creased.slack))
+            self.borders.work.write_table("creases", g, residual=creased.residual, slack=creased.slack)
             n_creased += int(creased_edges(creased).sum())
-        edges: Any = replace(self.cut, creases=creases)
+        edges: Any = replace(self.cut, creased=True)
         return descend_creased(self, edges, n_creased / len(self.cut.number), converged)
 
     def _smaller(self, group: Group) -> np.ndarray:

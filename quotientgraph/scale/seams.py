@@ -9,11 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 import laplacians
-from laplacians import LaplacianSystem
+from laplacians import Direct, LaplacianSystem
+from laplacians.core.arrays import centred
 
-from .components import Components
+from .numbering import Components
 from .window import Job
-from .work import Lookup, Work, Written
+from .work import Work, Written
 
 
 def choose_coarse(job: Job, components: Components) -> None:
@@ -44,13 +45,38 @@ def join(job: Job, k: int) -> Written:
 
 def align(work: Work) -> None:
     """Shift the parts of tiles so that they fit at the seams; write the lookup ``offsets``."""
+    parts, used, system = joined_parts(work)
+    _write(work, "offsets", parts, used, laplacians.get("auto").solve(system).x)
+
+
+def joined_parts(work: Work) -> tuple[np.ndarray, np.ndarray, LaplacianSystem]:
+    """The first part of each tile, the parts that go on in other tiles, and the system of offsets with which these fit.
+
+    All others stay where they are, and are most of them if components are small.
+    """
     parts = np.append(0, np.cumsum(work.joined("start", "n_parts")))
     tables = work.tables("joints")
     mine = np.concatenate([table["mine"] + base for table, base in zip(tables, parts)])
     other = np.concatenate([table["other"] + parts[table["tile"]] for table in tables])
     weight, misfit = (np.concatenate([table[name] for table in tables]) for name in ("weight", "misfit"))
-    system = LaplacianSystem.from_edges(int(parts[-1]), mine, other, weight, misfit)
-    work.write_lookup("offsets", Lookup(parts, laplacians.get("auto").solve(system).x))
+    used, ends = np.unique(np.append(mine, other), return_inverse=True)
+    return parts, used, LaplacianSystem.from_edges(len(used), ends[: len(mine)], ends[len(mine) :], weight, misfit)
+
+
+def _write(work: Work, name: str, parts: np.ndarray, used: np.ndarray, values: np.ndarray) -> None:
+    """Write a lookup of parts that is zero for those that are not used."""
+    with work.mapped(name, (int(parts[-1]),), np.float64) as offset:
+        offset[used] = values
+    work.write(f"{name}.start", None, parts)
+
+
+def lift(work: Work, number: int) -> None:
+    """Find by how much to move the parts of tiles as wholes in a round; write the lookup ``lift.<number>``."""
+    parts, used, system = joined_parts(work)
+    piece, total = system.pattern.pieces, work.joined(f"local.{number}", "total")[used]
+    # Constants cost nothing, so that rounding alone would decide on them.
+    offset = centred(Direct().factor(system).solve(centred(total, piece)), piece)
+    _write(work, f"lift.{number}", parts, used, offset)
 
 
 def pull(job: Job, k: int, number: int) -> Written:

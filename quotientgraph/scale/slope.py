@@ -16,6 +16,7 @@ from ..beyond.net_slope import best_slope
 from ..geometry.jumps import planar
 from ..method.filling import along_trees
 from . import components
+from .groups import starts
 from .journal import Journal
 from .rounds import potential
 from .run import Run
@@ -55,8 +56,12 @@ def measure_rest(job: Job, k: int, rounds: dict[int, int]) -> Written:
 
 def has_all_normals(run: Run) -> bool:
     """Whether every pixel of the map is valid."""
-    run.stage("rises", measure_rise)
-    return sum(int(one) for one in run.job.work.column("rises", "count")) == np.prod(run.job.tiling.shape)
+    work, tiling = run.job.work, run.job.tiling
+    if not work.path("rises.whole").exists():
+        run.stage("rises", measure_rise)
+        count = sum(int(one) for one in work.column("rises", "count"))
+        work.write("rises.whole", None, np.array([count == np.prod(tiling.shape)]))
+    return bool(work.read("rises.whole")[0])
 
 
 def find_slope(run: Run) -> tuple[float, float]:
@@ -67,18 +72,19 @@ def find_slope(run: Run) -> tuple[float, float]:
         mean = np.sum(work.column("rises", "total"), axis=0) / np.prod(tiling.shape)
         right, down = (float(mean[axis]) if axis in directions else 0.0 for axis in (0, 1))
         return right, down
-    if not all(("slope", k) in run.journal.done for k in range(tiling.n_tiles)):
+    if not work.path("slope.found").exists():
         filled = {axis: _fill_plane(run, axis) for axis in directions}
         found = {axis: number for axis, number in filled.items() if number is not None}
-        work.write("slope.directions", None, np.array(list(found), dtype=np.int64))
+        right, down = 0.0, 0.0
         if found:
             run.stage("slope", measure_rest, found)
+            sums = (np.sum(work.column("slope", name), axis=0) for name in ("gram", "products"))
+            right, down = best_slope(list(found), *sums)
+        work.write("slope.found", None, np.array([right, down]))
         for axis in directions:
             shutil.rmtree(_planes(run.job, axis).folder)
-    around = work.read("slope.directions").tolist()
-    if not around:
-        return 0.0, 0.0
-    return best_slope(around, *(np.sum(work.column("slope", name), axis=0) for name in ("gram", "products")))
+    right, down = work.read("slope.found").tolist()
+    return right, down
 
 
 def _planes(job: Job, axis: int) -> Work:
@@ -101,17 +107,32 @@ def _fill_plane(run: Run, axis: int) -> int | None:
         beside=0.0,
     )
     inner.stage("labels", components.label)
-    inner.stage("meetings", components.meet)
-    found = components.unite(work)
+    found = inner.find_components()
+    inner.stage("turns", count_turns)
     number = inner.fill(found) if _winds(work, ("right", "down")[axis]) else None
     inner.journal.close()
     run.longest, run.beside = run.longest + inner.longest, run.beside + inner.beside
     return number
 
 
+def count_turns(job: Job, k: int) -> Written:
+    """Write the table ``turns``: pairs of labels, of this tile and of others, that edges with similar normals join.
+
+    With them goes how often these edges cross the right and the lower border of a map that wraps.
+    """
+    work, edges = job.work, job.work.table("labels", k, "tail", "head", "similar")
+    tail, head = (edges[end][edges["similar"]] for end in ("tail", "head"))
+    (row, column), (below, beside) = (np.divmod(end, job.tiling.shape[1]) for end in (tail, head))
+    right = (beside < column - 1).astype(np.int64) - (beside > column + 1)
+    label, other = (work.at("labels", end).astype(np.int64) for end in (tail, head))
+    pairs = np.stack([label, job.tiling.tile_of(head), other, right, below < row])
+    mine, tile, other, right, down = np.unique(pairs, axis=1)
+    return work.write_table("turns", k, mine=mine, tile=tile, other=other, right=right, down=down)
+
+
 def _winds(work: Work, direction: str) -> bool:
     """Whether a path goes around the map: along the labels of tiles that meet, crossings of the border do not cancel."""
-    start, met = work.lookup("components").start, work.tables("meetings")
+    start, met = starts([work.read("components", k) for k in range(work.tiling.n_tiles)]), work.tables("turns")
     mine = np.concatenate([table["mine"] + base for table, base in zip(met, start)]).astype(np.int32)
     other = np.concatenate([table["other"] + start[table["tile"]] for table in met]).astype(np.int32)
     turns = np.concatenate([table[direction] for table in met]).astype(np.float64)

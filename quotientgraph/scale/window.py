@@ -16,8 +16,10 @@ from ..graph.pixels import PixelGraph
 from ..graph.quotient import Quotient, jumps_of
 from ..graph.selection import cut_edges
 from ..settings import BEST, Settings
+from . import groups
 from .cameras import joined_rays, window_camera
 from .coarse import Grid
+from .groups import Tree
 from .sources import Source
 from .tiling import Box, Tiling, compact
 from .work import Work
@@ -47,6 +49,8 @@ class Job:
         0 or 1 if the normals are not to be used but those of a plane that rises by one pixel a column, or a row.
     continuous : bool
         Whether the map is one surface without any jump; then it is one component, whatever the angle.
+    divided : bool
+        Whether faces that hide in components have become components of their own.
     """
 
     source: Source
@@ -60,6 +64,7 @@ class Job:
     slope: tuple[float, float] = (0.0, 0.0)
     tilt: int | None = None
     continuous: bool = False
+    divided: bool = False
 
     @property
     def tiling(self) -> Tiling:
@@ -74,6 +79,21 @@ class Job:
     def joining_angle(self) -> float | None:
         """Degrees below which neighbouring normals make their pixels one component."""
         return 180.0 if self.continuous else self.angle
+
+    @property
+    def tree(self) -> Tree:
+        """The groups of tiles."""
+        return Tree(self.tiling, groups.SIDE)
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """The image of labels that count from 0 in each tile, and the lookup of their components."""
+        return ("parts", "faces") if self.divided else ("labels", "components")
+
+    def components(self, box: Box) -> np.ndarray:
+        """The component of each pixel of a box, −1 where none is valid."""
+        image, lookup = self.labels
+        return self.work.window(image, box, self.work.lookup(lookup))
 
     @property
     def contracted(self) -> bool:

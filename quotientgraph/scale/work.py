@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +28,17 @@ class Lookup(NamedTuple):
     def of(self, k: int) -> np.ndarray:
         """The values of tile `k`."""
         return self.values[self.start[k] : self.start[k + 1]]
+
+
+class PerTile(NamedTuple):
+    """The same from one file for each tile."""
+
+    work: Work
+    name: str
+
+    def of(self, k: int) -> np.ndarray:
+        """The values of tile `k`, mapped into memory."""
+        return self.work.read(self.name, k)
 
 
 @dataclass(frozen=True)
@@ -88,16 +101,33 @@ class Work:
         """The tables of all tiles, in their order, or some columns of them; each file is opened once."""
         return [self.table(name, k, *columns) for k in range(self.tiling.n_tiles)]
 
-    def lookup(self, name: str) -> Lookup:
-        """A `Lookup` that was written by `write_lookup`, mapped into memory."""
-        return Lookup(self.read(f"{name}.start"), self.read(name))
+    def lookup(self, name: str) -> Lookup | PerTile:
+        """Values by tile and by number inside the tile, from one file or from one for each tile, as they were written."""
+        if self.path(f"{name}.start").exists():
+            return Lookup(self.read(f"{name}.start"), self.read(name))
+        return PerTile(self, name)
 
     def write_lookup(self, name: str, lookup: Lookup) -> None:
-        """Write a `Lookup` for all tiles to read."""
-        self.write(f"{name}.start", None, np.asarray(lookup.start))
+        """Write a `Lookup` for all tiles to read; it goes before what files of single tiles say."""
         self.write(name, None, np.asarray(lookup.values))
+        self.write(f"{name}.start", None, np.asarray(lookup.start))
 
-    def window(self, name: str, box: Box, through: Lookup | None = None) -> np.ndarray:
+    @contextlib.contextmanager
+    def mapped(self, name: str, shape: tuple[int, ...], dtype: Any) -> Iterator[np.ndarray]:
+        """An array of the whole map, zero at first, that is filled in on disk; `read` finds it when the block has ended."""
+        path = self.path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic(path) as part:
+            array = np.lib.format.open_memmap(part, mode="w+", dtype=dtype, shape=shape)
+            if hasattr(
+                os, "posix_fallocate"
+            ):  # a full disk is an error here, and would be the end of the process later
+                with part.open("r+b") as file:
+                    os.posix_fallocate(file.fileno(), 0, part.stat().st_size)
+            yield array
+            array.flush()
+
+    def window(self, name: str, box: Box, through: Lookup | PerTile | None = None) -> np.ndarray:
         """An image of the pixels of a box, put together from the tiles that it touches.
 
         With `through`, the images hold numbers that count from 0 in each tile, −1 where there is none; they are replaced by
@@ -107,15 +137,15 @@ class Work:
         for k, turn in self.tiling.pieces(box):
             values = turn.seen(self.read(name, k)[turn.source.within(self.tiling.core(k))])
             if through is not None:
-                table = np.append(through.of(k), np.array([-1], dtype=through.values.dtype))
-                values = table[values]
+                table = through.of(k)
+                values = np.append(table, np.array([-1], dtype=table.dtype))[values]
             if out is None:
                 out = np.empty(box.shape, dtype=np.int32 if values.dtype == np.int16 else values.dtype)
             out[turn.part.within(box)] = values
         assert out is not None
         return out
 
-    def at(self, name: str, position: np.ndarray, through: Lookup | None = None) -> np.ndarray:
+    def at(self, name: str, position: np.ndarray, through: Lookup | PerTile | None = None) -> np.ndarray:
         """(n,) values of an image at flat positions in the whole map; `through` is as in `window`."""
         owner = self.tiling.tile_of(position)
         row, column = np.divmod(position, self.tiling.shape[1])

@@ -1,0 +1,174 @@
+"""Planes of flat components, and the outlines of faces in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from laplacians.core.arrays import blocks
+from laplacians.core.jit import kernel
+
+from ..geometry.camera import Camera
+from ..geometry.normals import NormalMap
+from .border_facts import PieceFacts
+from .border_pieces import BorderPieces
+from .face_outlines import signed_area, whole_outline
+from .ridges import RidgeChain
+
+_MOST = 0.85  # share of a component beyond which a face is the component itself
+_INSIDE, _OUTSIDE = 0.3, 0.5  # share of the pixels at the ridges inside the outline: least in front, most behind
+
+
+@dataclass(frozen=True, eq=False)
+class Outline:
+    """The outline of what may be a face hidden in a component.
+
+    Attributes
+    ----------
+    component : int
+    polygon : (n, 2) float64
+        In coordinates of the component's plane.
+    ahead : bool
+        Whether the face lies in front of the rest of the component.
+    beside : (m,) int32
+        Pixels of the component at the ridges that it was guessed from. They lie in the face if it is ahead, and else not.
+    """
+
+    component: int
+    polygon: np.ndarray
+    ahead: bool
+    beside: np.ndarray
+
+    def is_face(self, share: float, n: int, n_own: int, least: int) -> bool:
+        """Whether the outline is that of a face.
+
+        Parameters
+        ----------
+        share : float
+            Share of the pixels `beside` inside it.
+        n, n_own : int
+            Pixels of the component inside it, and in all.
+        least : int
+            Pixels that a face has at least.
+        """
+        if share < _INSIDE if self.ahead else share > _OUTSIDE:
+            return False
+        return n >= least and n <= _MOST * n_own and n_own - n >= 2 * least
+
+
+class Plane:
+    """The plane of a flat component, with coordinates in it.
+
+    Parameters
+    ----------
+    component : int
+    normal : (3,) float64
+        Mean normal of its pixels.
+    camera : Camera
+    shape : (H, W)
+        Of the image.
+    """
+
+    def __init__(self, component: int, normal: np.ndarray, camera: Camera, shape: tuple[int, int]) -> None:
+        self.component, self.shape = component, shape
+        self.normal = normal / np.linalg.norm(normal)
+        along = np.cross(self.normal, np.eye(3)[np.argmin(np.abs(self.normal))])
+        self.axes = np.stack([along, np.cross(self.normal, along)], axis=1) / np.linalg.norm(along)
+        self.rays = camera.coordinates(shape) if camera.central else None
+
+    @classmethod
+    def of_pixels(cls, component: int, normal_map: NormalMap, own: np.ndarray) -> Self:
+        """The plane of a component with the given pixels."""
+        normal = np.zeros(3)
+        for part in blocks(len(own)):  # in the order of the pixels, so that it is the sum of all of them at once
+            normal = np.vstack([normal, normal_map.normals[own[part]]]).sum(axis=0)
+        return cls(component, normal / len(own), normal_map.camera, normal_map.shape)
+
+    def points(self, position: np.ndarray) -> np.ndarray:
+        """(n, 2) coordinates in the plane of pixels at flat positions in the picture."""
+        out = np.empty((len(position), 2))
+        for part in blocks(len(position)):
+            row, column = np.divmod(position[part], self.shape[1])
+            if self.rays is None:
+                out[part] = self.locate(row.astype(np.float64), column.astype(np.float64))
+            else:
+                out[part] = self.along(np.stack([axis[row, column] for axis in self.rays], axis=1))
+        return out
+
+    def locate(self, row: np.ndarray, column: np.ndarray) -> np.ndarray:
+        """(n, 2) coordinates in the plane of places in the picture."""
+        if self.rays is None:
+            steep = self.normal[2] if abs(self.normal[2]) > 1e-6 else -1e-6
+            point = np.stack([column, row, -(self.normal[0] * column + self.normal[1] * row) / steep], axis=1)
+            return point @ self.axes
+        height, width = self.shape
+        top = np.clip(np.floor(row), 0, max(height - 2, 0)).astype(np.intp)
+        side = np.clip(np.floor(column), 0, max(width - 2, 0)).astype(np.intp)
+        below, beside = np.minimum(top + 1, height - 1), np.minimum(side + 1, width - 1)
+        down, along = row - top, column - side
+        ray = np.stack(
+            [
+                (1 - down) * ((1 - along) * axis[top, side] + along * axis[top, beside])
+                + down * ((1 - along) * axis[below, side] + along * axis[below, beside])
+                for axis in (np.reshape(a, self.shape) for a in self.rays)
+            ],
+            axis=1,
+        )
+        return self.along(ray)
+
+    def along(self, ray: np.ndarray) -> np.ndarray:
+        """(n, 2) coordinates in the plane of where rays (n, 3) meet it."""
+        against = ray @ self.normal
+        against = np.where(np.abs(against) > 1e-6, against, -1e-6)
+        return (ray / against[:, None]) @ self.axes
+
+    def outline_of(self, chain: RidgeChain, borders: BorderPieces, facts: PieceFacts) -> Outline | None:
+        """The outline of the face that a chain of ridges bounds."""
+        sides = [
+            np.arange(borders.start[p], borders.start[p + 1])[:: 1 if facts.left[p] == self.component else -1]
+            for p in chain.pieces
+        ]
+        walked = np.concatenate(sides)
+        own_left = facts.left[np.repeat(chain.pieces, [len(s) for s in sides])] == self.component
+        beside = np.where(own_left, borders.left[walked], borders.right[walked])
+        row, column = chain.vertices.T
+        height, width = self.shape
+        leaving = (row < 1.5) | (column < 1.5) | (row > height - 2.5) | (column > width - 2.5)
+        middle = np.clip(chain.vertices[len(row) // 2], 1, [max(height - 2, 1), max(width - 2, 1)])
+        corner = self.locate(middle[0] + np.array([0, 0.5, 0]), middle[1] + np.array([0, 0, 0.5]))
+        down, along = corner[1] - corner[0], corner[2] - corner[0]
+        left = 1.0 if down[0] * along[1] > down[1] * along[0] else -1.0
+        vertices = self.locate(row, column)
+        points = self.locate(borders.row[walked], borders.column[walked])
+        leaves = bool(leaving[0]), bool(leaving[-1])
+        polygon = whole_outline(vertices, points, chain.closed, leaves, left)
+        if polygon is None:
+            return None
+        return Outline(self.component, polygon, bool(left * signed_area(polygon) > 0), beside)
+
+
+@kernel
+def mark_inside(points, polygon, out):
+    """Write which points lie inside a polygon: a ray from there crosses its sides an odd number of times.
+
+    Points on a side lie outside, whichever way the picture is turned.
+    """
+    n = len(polygon)
+    low, high = np.inf, -np.inf
+    for k in range(n):
+        low, high = min(low, polygon[k, 1]), max(high, polygon[k, 1])
+    for i in range(len(points)):
+        x, y = points[i, 0], points[i, 1]
+        odd, on_side = False, False
+        if low <= y <= high:
+            for k in range(n):
+                ax, ay = polygon[k - 1, 0], polygon[k - 1, 1]
+                dx, dy = polygon[k, 0] - ax, polygon[k, 1] - ay
+                if (ay > y) != (ay + dy > y) and x < ax + (y - ay) / dy * dx:
+                    odd = not odd
+                square, along = dx * dx + dy * dy, dx * (x - ax) + dy * (y - ay)
+                if abs(dx * (y - ay) - dy * (x - ax)) <= 1e-9 * square and 0 <= along <= square:
+                    on_side = True
+        out[i] = odd and not on_side
