@@ -12,7 +12,7 @@ groups of tiles         `groups`, `uniting`
 before components       `doubts`, `angle`, `sampling`; for textures `slope`, `continuous`, `nearest`
 components              `components`, `numbering`; `crumbs`
 hidden depth jumps      `hidden`, `forest`, `leftout`
-filling                 `filling`, `seams`, then `rounds` on a `field`; the coarse grid is `coarse`, `coarse_system`, `blocks`
+filling                 `filling`, `seams`, then `rounds` on a `field`; coarse grid: `coarse`, `coarse_system`, `blocks`
 joining                 `joining` on a `band`, `faces`
 scales                  `borders`, `scales`
 ======================  ==================================================================================================
