@@ -16,7 +16,7 @@ pytest.importorskip("dask.array")
 zarr = pytest.importorskip("zarr")
 
 from quotientgraph import scale  # noqa: E402
-from quotientgraph.scale import blocks, groups, run  # noqa: E402
+from quotientgraph.scale import blocks, groups, rounds, run  # noqa: E402
 from quotientgraph.scale.coarse import Grid  # noqa: E402
 from quotientgraph.scale.numbering import Components  # noqa: E402
 from quotientgraph.scale.sources import Source  # noqa: E402
@@ -270,20 +270,25 @@ def test_a_panorama_meets_at_its_poles(tmp_path, shape, tile, latitude, by_formu
     assert any("rows at the poles" in text for text in report.warnings) == (90 in latitude)
 
 
-@pytest.mark.parametrize(
-    ("shape", "tile"), [((84, 101), 40), ((50, 61), 64), (None, 40)], ids=["tiles", "one", "poles"]
-)
+@pytest.mark.parametrize(("shape", "tile"), [((56, 70), 40), ((50, 61), 64), (None, 40)], ids=["tiles", "one", "poles"])
 def test_symmetric_steps_go_on_beyond_borders(tmp_path, monkeypatch, shape, tile):
     """Corrections of windows are added up at each copy of a pixel; a tile may see itself, also over a pole."""
     monkeypatch.setattr(run, "_STALLED", 0.0)
     if shape is None:
-        normals, mask, camera = blob((49, 98))
+        normals, mask, camera = blob((33, 66))
         report, difference = compared(tmp_path, normals, mask, (camera, camera), tile=tile, wrap="auto", preset="paper")
     else:
         report, difference = compared(tmp_path, texture(*shape), tile=tile, preset="paper")
     assert difference < 1e-6
     assert report.tasks["local"][0] > 0
     assert len(report.rounds) < 50
+
+
+def test_steps_that_would_cost_energy_do_not_end_rounds():
+    """Gains below zero mean that steps are not symmetric enough. Rounding is what is left of a millionth of a millionth."""
+    assert not rounds.at_rounding([1.0, -1e-5, -1e-6])
+    assert not rounds.at_rounding([1.0, 1e-12, 9e-13])
+    assert rounds.at_rounding([1.0, 1e-15, -9e-16])
 
 
 def test_rays_by_formula_have_the_poles_of_the_array():
@@ -374,22 +379,26 @@ def test_small_components_across_a_border_need_no_coarse_grid(tmp_path):
     assert found.box.ravel().tolist() == [0, 0, 63, 79]
 
 
-def test_groups_and_blocks_go_on_beyond_borders(tmp_path, monkeypatch):
-    """Groups of any size give the same bytes, and a coarse grid in blocks the depth of one block.
-
-    The last tiles are narrower than a cell of the coarse grid may be.
-    """
+def test_groups_go_on_beyond_borders(tmp_path, monkeypatch):
+    """Groups of tiles of any size give the same bytes; the filling, which comes after them, need not be exact."""
     normals, mask = texture(102, 203), moats(102, 203)
-    options = {"tile": 48, "overlap": 16, "workers": 1, "wrap": "both", "angle": 12.0, "slope": "steps"}
-    depth, one = scale.integrate(normals, mask, out=tmp_path / "a" / "depth.zarr", **options)
-    depth = depth.compute()
-    assert one.tasks["block"][0] == 1
+    options = {"tile": 48, "workers": 1, "wrap": "both", "angle": 12.0, "slope": "steps", "tolerance": 0.1}
+    depth, report = scale.integrate(normals, mask, out=tmp_path / "a" / "depth.zarr", **options)
     monkeypatch.setattr(groups, "SIDE", 8)
     again, _ = scale.integrate(normals, mask, out=tmp_path / "b" / "depth.zarr", **options)
-    assert np.array_equal(again.compute(), depth, equal_nan=True)
-    monkeypatch.setattr(groups, "SIDE", 2)
+    assert report.n_components > 5
+    assert np.array_equal(again.compute(), depth.compute(), equal_nan=True)
+
+
+def test_blocks_go_on_beyond_borders(tmp_path, monkeypatch):
+    """A coarse grid in blocks gives the depth of one block. The last tiles are narrower than a cell of the grid may be."""
+    normals, mask = texture(102, 203), moats(102, 203)
+    options = {"tile": 48, "workers": 1, "wrap": "both", "angle": 12.0, "slope": "steps", "preset": "paper"}
+    depth, one = scale.integrate(normals, mask, out=tmp_path / "a" / "depth.zarr", **options)
     monkeypatch.setattr(blocks, "NODES", 1)
-    again, many = scale.integrate(normals, mask, out=tmp_path / "c" / "depth.zarr", **options)
+    again, many = scale.integrate(normals, mask, out=tmp_path / "b" / "depth.zarr", **options)
+    depth = depth.compute()
+    assert one.tasks["block"][0] == 1
     assert many.tasks["block"][0] == 6
     assert len(many.rounds) < 1.5 * len(one.rounds)
     assert 0 < np.nanmax(np.abs(again.compute() - depth)) < 1e-7 * np.ptp(depth[np.isfinite(depth)])

@@ -151,8 +151,11 @@ def best_step(totals: np.ndarray, anew: bool = False) -> tuple[float, float]:
 
 
 def at_rounding(gains: list[float]) -> bool:
-    """Whether the energy that rounds can still gain has fallen to rounding: to nothing of the first, and no further."""
-    return len(gains) > 1 and 0.5 * gains[-2] < gains[-1] < 1e-14 * gains[0]
+    """Whether the energy that rounds can still gain has fallen to rounding: to nothing of the first, and no further.
+
+    A step that would cost energy, so that its gain is below zero, is no sign of that; see `correct`.
+    """
+    return len(gains) > 1 and 0.5 * abs(gains[-2]) < abs(gains[-1]) < 1e-14 * gains[0]
 
 
 def coarse_patch(job: Job, field: Field) -> Patch:
