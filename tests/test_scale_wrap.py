@@ -291,6 +291,15 @@ def test_steps_that_would_cost_energy_do_not_end_rounds():
     assert rounds.at_rounding([1.0, 1e-15, -9e-16])
 
 
+def test_the_coarse_grid_of_a_panorama_with_poles_is_one_block(tmp_path, monkeypatch):
+    """The node of a pole concerns all columns; without poles there are several blocks."""
+    monkeypatch.setattr(blocks, "NODES", 1)
+    source = Source.from_arrays(np.ones((96, 192, 3), np.float32), None)
+    for wrap, n in ((Wrap(x=True), 2), (Wrap(x=True, top=True), 1)):
+        work = Work(tmp_path, Tiling((96, 192), 48, 16, wrap))
+        assert blocks.n_blocks(Job(source, work, Orthographic(), "opengl", 8, 8)) == n
+
+
 def test_rays_by_formula_have_the_poles_of_the_array():
     """At the top, at the bottom, at both, or not at all."""
     for latitude in ((-90, 90), (-90, 10), (-10, 90), (-40, 40)):
