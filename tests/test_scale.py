@@ -342,6 +342,7 @@ def test_the_size_of_groups_of_edges_does_not_matter(small, undisturbed, tmp_pat
     assert difference(whole(*small), depth.compute()) < 1e-6
 
 
+@pytest.mark.slow
 def test_a_large_coarse_grid_is_solved_by_multigrid(small, tmp_path, monkeypatch):
     """In place of a factorisation, with the same answer; if it fails, the factorisation is made after all."""
     monkeypatch.setattr(coarse_system, "MANY", 0)
@@ -362,6 +363,7 @@ def test_groups_of_tiles_do_not_matter(small, undisturbed, tmp_path, monkeypatch
     assert stored(tmp_path) == undisturbed
 
 
+@pytest.mark.slow
 def test_a_coarse_grid_in_blocks_gives_the_answer_of_one(tmp_path, monkeypatch):
     """Blocks of 2×2 tiles of a panorama, which see a part of it only, with a wide grid above them."""
     normals, mask, camera = room((56, 200), (-50.4, 50.4))

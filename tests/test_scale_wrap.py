@@ -399,6 +399,7 @@ def test_groups_go_on_beyond_borders(tmp_path, monkeypatch):
     assert np.array_equal(again.compute(), depth.compute(), equal_nan=True)
 
 
+@pytest.mark.slow
 def test_blocks_go_on_beyond_borders(tmp_path, monkeypatch):
     """A coarse grid in blocks gives the depth of one block. The last tiles are narrower than a cell of the grid may be."""
     normals, mask = texture(102, 203), moats(102, 203)
