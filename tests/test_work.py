@@ -3,6 +3,7 @@
 The bounds are what was counted when they were written, and a tenth more.
 """
 
+import time
 import tracemalloc
 from collections import Counter
 
@@ -81,6 +82,17 @@ def test_jumps_of_borders_are_computed_once(room, calls):
     assert calls["_planar"] == 1
     assert sum(calls.values()) - calls["entries"] == 1
     assert calls["entries"] <= 3 * len(borders.row) + 3 * room.pixels.n_pixels
+
+
+def test_no_thread_works_beside_the_caller(monkeypatch):
+    """Matrices are multiplied without the threads of BLAS: each would keep a core busy for long after its work is done."""
+    monkeypatch.setattr("laplacians.core.sharing.n_threads", lambda: 1)
+    scene = scenes.random("tabletop", 7)
+    integrate(scene.normals, scene.mask, scene.camera, "opencv")  # compiles, which a second process helps with
+    time.sleep(0.3)
+    everyone, own = time.process_time(), time.thread_time()
+    integrate(scene.normals, scene.mask, scene.camera, "opencv")
+    assert (time.process_time() - everyone) - (time.thread_time() - own) < 0.01
 
 
 def test_edges_that_cannot_be_absorbed_are_not_visited(monkeypatch):

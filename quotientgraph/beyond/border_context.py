@@ -20,6 +20,7 @@ from importlib.resources import files
 
 import numpy as np
 
+from laplacians.core.arrays import product
 from laplacians.core.jit import kernel
 
 from ..graph.quotient import Quotient
@@ -66,7 +67,9 @@ class Network:
         return np.clip((cues - self.mean) / self.spread, -_FARTHEST, _FARTHEST)
 
     def _half(self, x: np.ndarray) -> np.ndarray:
-        return np.tanh(x @ self.inner[:-1] + self.inner[-1]) @ self.outer[:-1] + self.outer[-1]
+        hidden = product(x, self.inner[:-1])
+        hidden += self.inner[-1]
+        return product(np.tanh(hidden, out=hidden), self.outer[:-1]) + self.outer[-1]
 
 
 @cache

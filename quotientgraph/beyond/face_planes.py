@@ -7,7 +7,7 @@ from typing import Self
 
 import numpy as np
 
-from laplacians.core.arrays import blocks
+from laplacians.core.arrays import blocks, product
 from laplacians.core.jit import kernel
 
 from ..geometry.camera import Camera
@@ -102,7 +102,7 @@ class Plane:
         if self.rays is None:
             steep = self.normal[2] if abs(self.normal[2]) > 1e-6 else -1e-6
             point = np.stack([column, row, -(self.normal[0] * column + self.normal[1] * row) / steep], axis=1)
-            return point @ self.axes
+            return product(point, self.axes)
         height, width = self.shape
         top = np.clip(np.floor(row), 0, max(height - 2, 0)).astype(np.intp)
         side = np.clip(np.floor(column), 0, max(width - 2, 0)).astype(np.intp)
@@ -120,9 +120,9 @@ class Plane:
 
     def along(self, ray: np.ndarray) -> np.ndarray:
         """(n, 2) coordinates in the plane of where rays (n, 3) meet it."""
-        against = ray @ self.normal
+        against = product(ray, self.normal)
         against = np.where(np.abs(against) > 1e-6, against, -1e-6)
-        return (ray / against[:, None]) @ self.axes
+        return product(ray / against[:, None], self.axes)
 
     def outline_of(self, chain: RidgeChain, borders: BorderPieces, facts: PieceFacts) -> Outline | None:
         """The outline of the face that a chain of ridges bounds."""

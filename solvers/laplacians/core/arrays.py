@@ -15,6 +15,9 @@ import numpy as np
 # system takes longer to hand out new memory than it takes to fill it.
 BLOCK = 2**16
 
+# Multiplications of a product of two matrices, and of a matrix and a vector, up to which BLAS starts no thread.
+_ONE_THREAD = 2**18, 2**13
+
 INSTALL = 'pip install "quotientgraph[cuda12]"'
 
 
@@ -145,6 +148,21 @@ def norm(values: Any) -> float:
     """The Euclidean norm."""
     # Not `linalg.norm`: BLAS starts threads for it, and that takes longer than the sum.
     return float((values * values).sum()) ** 0.5
+
+
+def product(rows: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """The product of a matrix (n, k) with few columns and a matrix (k, m) or vector (k,), on the calling thread alone.
+
+    BLAS would share a large product with threads of its own. Small as ours are, they gain nothing. Such a thread keeps a
+    core busy for hundredths of a second after its work, and the last digit would depend on how many there are.
+
+    >>> product(np.eye(3), np.arange(6.0).reshape(3, 2)).tolist()
+    [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
+    """
+    out = np.empty((len(rows), *other.shape[1:]))
+    for part in blocks(len(rows), max(8, _ONE_THREAD[other.ndim == 1] // max(1, other.size) & -8)):
+        np.matmul(rows[part], other, out=out[part])
+    return out
 
 
 def csr_matrix(values: Any, column: Any, start: Any) -> Any:
