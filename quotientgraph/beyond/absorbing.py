@@ -13,7 +13,6 @@ from typing import TypeVar
 
 import numpy as np
 
-from laplacians.core.arrays import sums
 from laplacians.core.edges import root_of
 from laplacians.core.jit import kernel
 
@@ -85,39 +84,50 @@ def absorbing_edges(
     return chosen
 
 
-def flat_components(graph: Quotient, least: float, scatter: float) -> np.ndarray:
+def flat_components(graph: Quotient, least: float, scatter: float) -> tuple[np.ndarray, np.ndarray]:
     """(n_components,) bool: components of at least so many pixels whose normals are all equal but for noise.
 
-    One minus the length of their mean normal is at most `scatter`, beside what noise makes of it.
+    One minus the length of their mean normal is at most `scatter`, beside what noise makes of it. The second result is
+    (3, n_components), the sums of the normals of all components.
 
     Noise scatters the normals of a face, but that shows between neighbours too, and is no reason to doubt it. The smooth
     errors of a network do not show there. They bend faces, and their borders then ask for offsets that drift.
     """
-    normals, size = graph.pixels.map.normals, graph.sizes
-    large = size >= least
-    if not large.any():
-        return large
-    total = np.stack([sums(graph.labels, normals[:, axis], len(size)) for axis in range(3)])
-    step = sampling_step(graph.pixels.n_edges)
-    tail, head = graph.pixels.tail[::step], graph.pixels.head[::step]
-    label = graph.labels[tail]
-    inside = large[label] & (label == graph.labels[head])
-    tail, head, label = tail[inside], head[inside], label[inside]
-    between = scatter_between(normals, tail, head)
-    noise = np.bincount(label, between, len(size)) / np.maximum(np.bincount(label, minlength=len(size)), 1)
-    return large & are_flat(size, total, noise, scatter)
+    pixels, size = graph.pixels, graph.sizes
+    large, step = size >= least, sampling_step(pixels.n_edges)
+    total, noise = normal_sums(pixels.map.normals, graph.labels, large, pixels.tail, pixels.head, step)
+    return large & are_flat(size, total, noise[0] / np.maximum(noise[1], 1), scatter), total
+
+
+def normal_sums(
+    normals: np.ndarray, labels: np.ndarray, wanted: np.ndarray, tail: np.ndarray, head: np.ndarray, step: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """Add up the normals of components, and how much they scatter between neighbours.
+
+    Parameters
+    ----------
+    normals : (n_pixels, 3) float64
+    labels : (n_pixels,) int32
+    wanted : (n,) bool
+        The components whose scatter is of interest.
+    tail, head : (n_edges,) int32
+        Edges, of which every `step`-th is looked at.
+
+    Returns
+    -------
+    total : (3, n) float64
+    noise : (2, n) float64
+        Of the edges inside wanted components: the sum of a quarter of the squared difference of their normals, the mean
+        of which is the noise, and how many they are.
+    """
+    total, noise = np.zeros((3, len(wanted))), np.zeros((2, len(wanted)))
+    _add_normals(normals, labels, wanted, tail, head, step, total, noise)
+    return total, noise
 
 
 def sampling_step(n_edges: int) -> int:
     """One in so many of the edges of G0 is looked at to estimate noise."""
     return max(1, n_edges // _SAMPLE)
-
-
-def scatter_between(normals: np.ndarray, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
-    """(n,) a quarter of the squared difference of the normals at the two ends of edges, whose mean is their noise."""
-    difference = normals.take(tail, axis=0)  # some four times as quick as an index
-    difference -= normals.take(head, axis=0)
-    return 0.25 * np.einsum("ij,ij->i", difference, difference)
 
 
 def are_flat(size: np.ndarray, total: np.ndarray, noise: np.ndarray, scatter: float) -> np.ndarray:
@@ -132,7 +142,7 @@ def has_faces(graph: Quotient) -> bool:
     """Whether a notable part of the pixels lies in large flat faces, as in a room; it is next to none on a statue."""
     size = graph.sizes
     least, notable = max(_FEWEST, _LARGE * len(graph.labels)), _NOTABLE * len(graph.labels)
-    return bool(size[size >= least].sum() >= notable and size[flat_components(graph, least, _SCATTER)].sum() >= notable)
+    return bool(size[size >= least].sum() >= notable and size[flat_components(graph, least, _SCATTER)[0]].sum() >= notable)
 
 
 def has_notable_faces(size: np.ndarray, total: np.ndarray, noise: np.ndarray) -> bool:
@@ -154,6 +164,24 @@ def deserves_precision(graph: Quotient) -> bool:
     step = max(1, pixels.n_edges // 20_000)
     chord = np.abs(pixels.map.normals[pixels.tail[::step]] - pixels.map.normals[pixels.head[::step]]).max(axis=1)
     return bool(len(chord)) and float(np.quantile(chord, _ALIKE)) < _ROUNDED
+
+
+@kernel
+def _add_normals(normals, labels, wanted, tail, head, step, total, noise):
+    """Add up in order, without copies of rows; see `normal_sums`. `total` and `noise` are zero on entry."""
+    for i in range(len(labels)):
+        for axis in range(3):
+            total[axis, labels[i]] += normals[i, axis]
+    for e in range(0, len(tail), step):
+        a, b = np.uint32(tail[e]), np.uint32(head[e])  # unsigned: Numba need not look for negative ones
+        label = labels[a]
+        if wanted[label] and labels[b] == label:
+            square = 0.0
+            for axis in range(3):
+                difference = normals[a, axis] - normals[b, axis]
+                square += difference * difference
+            noise[0, label] += 0.25 * square
+            noise[1, label] += 1.0
 
 
 @kernel

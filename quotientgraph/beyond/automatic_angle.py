@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from laplacians.core.jit import kernel
+
 from ..graph.pixels import PixelGraph
 
 
@@ -48,7 +50,8 @@ def suitable_angle(graph: PixelGraph) -> float:
         Degrees. The same for a flipped or transposed map, if it has at most a hundred thousand pixels.
     """
     index, step = graph.map.index, sample_step(graph.n_pixels)
-    return angle_for(np.concatenate([bends(graph.map.normals, lines) for lines in (index[::step], index[:, ::step].T)]))
+    across, down = bends(graph.map.normals, index[::step]), bends(graph.map.normals, index[:, ::step], down=True)
+    return angle_for(np.concatenate([across, down]))
 
 
 def sample_step(n_pixels: int) -> int:
@@ -67,8 +70,27 @@ def angle_for(bend: np.ndarray) -> float:
     return float(np.clip(_CHOSEN.clean + _CHOSEN.slope * (quartile - _CHOSEN.noise), _CHOSEN.clean, _CHOSEN.noisy))
 
 
-def bends(normals: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """(n,) |n_left − 2 n + n_right| of valid neighbours along the rows of `index`, which is −1 where there is no pixel."""
-    left, centre, right = (index[:, k : max(index.shape[1] - 2, 0) + k].ravel() for k in range(3))
-    whole = np.flatnonzero((left >= 0) & (centre >= 0) & (right >= 0))
-    return np.linalg.norm(normals[left[whole]] - 2 * normals[centre[whole]] + normals[right[whole]], axis=1)
+def bends(normals: np.ndarray, index: np.ndarray, down: bool = False) -> np.ndarray:
+    """(n,) |n_left − 2 n + n_right| of valid neighbours along the rows of `index`, which is −1 where there is no pixel.
+
+    With `down` they are those along its columns.
+    """
+    out = np.empty(index.size)
+    return out[: _write_bends(normals, np.ascontiguousarray(index), int(down), int(not down), out)]
+
+
+@kernel
+def _write_bends(normals, index, down, along, out):
+    """Write the bends between a pixel and those (down, along) before and after it, and return how many there are."""
+    n = 0
+    for i in range(down, index.shape[0] - down):
+        for j in range(along, index.shape[1] - along):
+            before, here, after = index[i - down, j - along], index[i, j], index[i + down, j + along]
+            if before >= 0 and here >= 0 and after >= 0:
+                total = 0.0
+                for axis in range(3):
+                    bend = normals[before, axis] - 2 * normals[here, axis] + normals[after, axis]
+                    total += bend * bend
+                out[n] = np.sqrt(total)
+                n += 1
+    return n

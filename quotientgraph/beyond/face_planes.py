@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
@@ -11,7 +10,6 @@ from laplacians.core.arrays import blocks, product
 from laplacians.core.jit import kernel
 
 from ..geometry.camera import Camera
-from ..geometry.normals import NormalMap
 from .border_facts import PieceFacts
 from .border_pieces import BorderPieces
 from .face_outlines import signed_area, whole_outline
@@ -74,17 +72,9 @@ class Plane:
     def __init__(self, component: int, normal: np.ndarray, camera: Camera, shape: tuple[int, int]) -> None:
         self.component, self.shape = component, shape
         self.normal = normal / np.linalg.norm(normal)
-        along = np.cross(self.normal, np.eye(3)[np.argmin(np.abs(self.normal))])
-        self.axes = np.stack([along, np.cross(self.normal, along)], axis=1) / np.linalg.norm(along)
+        along = _cross(self.normal, np.eye(3)[np.argmin(np.abs(self.normal))])
+        self.axes = np.stack([along, _cross(self.normal, along)], axis=1) / np.linalg.norm(along)
         self.rays = camera.coordinates(shape) if camera.central else None
-
-    @classmethod
-    def of_pixels(cls, component: int, normal_map: NormalMap, own: np.ndarray) -> Self:
-        """The plane of a component with the given pixels."""
-        normal = np.zeros(3)
-        for part in blocks(len(own)):  # in the order of the pixels, so that it is the sum of all of them at once
-            normal = np.vstack([normal, normal_map.normals[own[part]]]).sum(axis=0)
-        return cls(component, normal / len(own), normal_map.camera, normal_map.shape)
 
     def points(self, position: np.ndarray) -> np.ndarray:
         """(n, 2) coordinates in the plane of pixels at flat positions in the picture."""
@@ -136,17 +126,26 @@ class Plane:
         row, column = chain.vertices.T
         height, width = self.shape
         leaving = (row < 1.5) | (column < 1.5) | (row > height - 2.5) | (column > width - 2.5)
-        middle = np.clip(chain.vertices[len(row) // 2], 1, [max(height - 2, 1), max(width - 2, 1)])
-        corner = self.locate(middle[0] + np.array([0, 0.5, 0]), middle[1] + np.array([0, 0, 0.5]))
-        down, along = corner[1] - corner[0], corner[2] - corner[0]
+        y, x = chain.vertices[len(row) // 2].tolist()
+        y, x = min(max(y, 1), max(height - 2, 1)), min(max(x, 1), max(width - 2, 1))
+        # Three places around the middle tell how the plane is turned; they are located with the others, in one call.
+        row = np.concatenate([[y, y + 0.5, y], row, borders.row[walked]])
+        column = np.concatenate([[x, x, x + 0.5], column, borders.column[walked]])
+        located = self.locate(row, column)
+        down, along = located[1] - located[0], located[2] - located[0]
         left = 1.0 if down[0] * along[1] > down[1] * along[0] else -1.0
-        vertices = self.locate(row, column)
-        points = self.locate(borders.row[walked], borders.column[walked])
+        vertices, points = np.split(located[3:], [len(chain.vertices)])
         leaves = bool(leaving[0]), bool(leaving[-1])
         polygon = whole_outline(vertices, points, chain.closed, leaves, left)
         if polygon is None:
             return None
         return Outline(self.component, polygon, bool(left * signed_area(polygon) > 0), beside)
+
+
+def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The product of two vectors (3,) that is at right angles to both; `np.cross` takes ten times as long."""
+    (x, y, z), (u, v, w) = a.tolist(), b.tolist()
+    return np.array([y * w - z * v, z * u - x * w, x * v - y * u])
 
 
 @kernel
@@ -156,13 +155,14 @@ def mark_inside(points, polygon, out):
     Points on a side lie outside, whichever way the picture is turned.
     """
     n = len(polygon)
-    low, high = np.inf, -np.inf
+    left, right, low, high = np.inf, -np.inf, np.inf, -np.inf
     for k in range(n):
+        left, right = min(left, polygon[k, 0]), max(right, polygon[k, 0])
         low, high = min(low, polygon[k, 1]), max(high, polygon[k, 1])
     for i in range(len(points)):
         x, y = points[i, 0], points[i, 1]
         odd, on_side = False, False
-        if low <= y <= high:
+        if low <= y <= high and left <= x <= right:
             for k in range(n):
                 ax, ay = polygon[k - 1, 0], polygon[k - 1, 1]
                 dx, dy = polygon[k, 0] - ax, polygon[k, 1] - ay

@@ -98,11 +98,11 @@ def hidden_faces(
     def plane_of(component: int) -> Plane:
         nonlocal own, points
         own = np.flatnonzero(graph.labels == component)
-        plane = Plane.of_pixels(component, normal_map, own)
+        plane = Plane(component, normals[:, component] / len(own), normal_map.camera, normal_map.shape)
         points = plane.points(normal_map.position[own])
         return plane
 
-    flat = flat_components(graph, 3 * least, SCATTER)
+    flat, normals = flat_components(graph, 3 * least, SCATTER)
     for outline in hidden_outlines(borders, facts, contact, front, tolerance, flat, plane_of):
         inside = np.zeros(len(own), dtype=np.bool_)
         mark_inside(points, outline.polygon, inside)
@@ -190,11 +190,12 @@ def _contradicted(
     nothing follows.
     """
     pair, offset, shown = facts.pair, facts.pair_offset, 0.0
-    behind = np.where(facts.left == chain.component, front, -front)
-    others = (facts.n >= LEAST_SIDES) & ((contact > -_PLAIN) | (behind < _PLAIN))
+    others = facts.n >= LEAST_SIDES
     others[chain.pieces] = False
     for p in chain.pieces:
         q = np.flatnonzero(others & (pair == pair[p]))
+        behind = np.where(facts.left[q] == chain.component, front[q], -front[q])
+        q = q[(contact[q] > -_PLAIN) | (behind < _PLAIN)]
         if (np.abs(offset[q] - offset[p]) > _APART * (tolerance[q] + tolerance[p])).any():
             shown += facts.n[p]
     return bool(shown >= 0.5 * facts.n[chain.pieces].sum())

@@ -13,6 +13,7 @@ import numpy as np
 
 from .border_facts import PieceFacts
 from .border_pieces import BorderPieces
+from .face_outlines import next_ones
 
 RIDGE = 8.0  # degrees by which both sides together lean away from a ridge, or towards a valley
 LEAST_ODDS = 1.0  # of contact, for a ridge or a valley that is relied on
@@ -69,7 +70,10 @@ def ridge_chains(
     for own in np.split(order, np.flatnonzero(np.diff(component[order])) + 1) if len(order) else ():
         for run, closed in _runs(begin[own], end[own]):
             k = own[run]
-            between = _corners(facts, piece[k], end[k], np.roll(begin[k], -1, axis=0))
+            if len(k) == 1:  # most chains
+                yield RidgeChain(int(component[k[0]]), piece[k], np.concatenate([begin[k], end[k]]), False)
+                continue
+            between = _corners(facts, piece[k], end[k], begin[next_ones(k)])
             first, last = (between[-1:], between[-1:]) if closed else (begin[k[:1]], end[k[-1:]])
             vertices = np.concatenate([first, between[:-1], last])
             yield RidgeChain(int(component[k[0]]), piece[k], vertices, closed)
@@ -78,6 +82,9 @@ def ridge_chains(
 def _runs(begin: np.ndarray, end: np.ndarray) -> Iterator[tuple[np.ndarray, bool]]:
     """Ridges in the order in which they follow each other, and whether they close."""
     n = len(begin)
+    if n == 1:
+        yield np.zeros(1, dtype=np.intp), False
+        return
     after, before = np.full(n, -1), np.full(n, -1)
     cost = _costs(begin, end)
     for link in np.argsort(cost, axis=None, kind="stable"):
@@ -119,7 +126,7 @@ def _corners(facts: PieceFacts, piece: np.ndarray, end: np.ndarray, begin: np.nd
     """(n, 2) where each piece of a run meets the next one: where their lines cross, if that is near their ends."""
     place = np.stack([facts.row[piece], facts.column[piece]], axis=1)
     heading = np.stack([facts.down[piece], facts.along[piece]], axis=1)
-    other, turned = np.roll(place, -1, axis=0), np.roll(heading, -1, axis=0)
+    other, turned = next_ones(place), next_ones(heading)
     middle = 0.5 * (begin + end)
     cross = heading[:, 0] * turned[:, 1] - heading[:, 1] * turned[:, 0]
     away = other - place

@@ -27,7 +27,7 @@ def sample_bends(job: Job, k: int) -> Written:
         line = Box(box.top, at, box.bottom, at + 1) if down else Box(at, box.left, at + 1, box.right)
         seen = line.within(box)
         part = normal_map(job, line, (normals[seen], None if mask is None else mask[seen]))
-        found.append(bends(part.normals, part.index.T if down else part.index))
+        found.append(bends(part.normals, part.index, down))
     return job.work.write("bends", k, np.concatenate([np.zeros(0), *found]))
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..beyond.absorbing import scatter_between
+from ..beyond.absorbing import normal_sums
 from ..geometry.camera import Shape
 from ..geometry.normals import NormalMap
 from ..graph.pixels import PixelGraph
@@ -60,13 +60,14 @@ def add_normals(job: Job, k: int) -> Written:
     normals, edge = pixels.map.normals[window.mine], sampled_edges(job, k, window)
     edge = edge[label[pixels.tail[edge]] == label[pixels.head[edge]]]
     tail, head = pixels.tail[edge], pixels.head[edge]
-    of, scatter = np.searchsorted(names, label[tail]), scatter_between(pixels.map.normals, tail, head)
+    # Pixels of other tiles may get any number, since none of these edges is inside their components.
+    of, wanted = np.searchsorted(names, label).astype(np.int32), np.ones(len(names) + 1, dtype=np.bool_)
     return job.work.write_table(
         "normals",
         k,
         names=names,
         normal=np.stack([np.bincount(local, normals[:, axis], len(names)) for axis in range(3)]),
-        noise=np.stack([np.bincount(of, values, len(names)) for values in (scatter, np.ones(len(of)))]),
+        noise=normal_sums(pixels.map.normals, of, wanted, tail, head)[1][:, :-1],
     )
 
 
