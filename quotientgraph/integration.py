@@ -74,6 +74,7 @@ def integrate(
     filling: str | None = None,
     creases: str | None = None,
     joining: str | None = None,
+    straightening: str | None = None,
     preset: str | None = None,
     prior: ArrayLike | str | PathLike[str] | None = None,
     prior_weight: float | None = None,
@@ -100,7 +101,7 @@ def integrate(
     method : str
         "components", or a peer: "pixels", "logdepth", "logdepth-d", "bini", "poisson", "fft".
     solver, reweighting, lower, upper, thresholds, max_iterations, energy_tol, merge_every, device, progress, fill_solver, \
-filling, creases, joining, preset, prior, prior_weight, prior_kind, \
+filling, creases, joining, straightening, preset, prior, prior_weight, prior_kind, \
 prior_confidence, anchors, contacts
         As in `QuotientGraph.optimize`. What is not given is the method's own default. A peer takes some of them, see
         `quotientgraph.baselines`, and refuses the others.
@@ -136,6 +137,7 @@ prior_confidence, anchors, contacts
         "filling": filling,
         "creases": creases,
         "joining": joining,
+        "straightening": straightening,
         "preset": preset,
         "prior": prior,
         "prior_weight": prior_weight,

@@ -19,7 +19,7 @@ from .beyond.contradictions import compared
 from .beyond.division import divided_pixels, resolved_angle
 from .beyond.doubts import judged
 from .beyond.net_slope import levelled, slope_warnings
-from .beyond.plugging import hooks_for
+from .beyond.plugging import hooks_for, prepared
 from .beyond.prior import Prior
 from .beyond.settling import Contact
 from .geometry.camera import Camera, as_camera
@@ -189,6 +189,7 @@ class QuotientGraph(ExportedQuotient):
         filling: str | None = None,
         creases: str | None = None,
         joining: str | None = None,
+        straightening: str | None = None,
         preset: str | None = None,
         prior: ArrayLike | str | PathLike[str] | None = None,
         prior_weight: float = 1.0,
@@ -227,10 +228,13 @@ class QuotientGraph(ExportedQuotient):
         joining : "certain" or "none", optional
             Whether, in scenes that have flat faces, components are placed against each other by the borders that are most
             certainly contacts, before the descent places the rest. Not used when components are merged.
+        straightening : "smooth" or "none", optional
+            Whether, before components are joined, a smooth error that bends flat faces is taken out of the normals, as
+            networks make it. If it is, a warning says so, and the graph of the result has the new normals.
         preset : "best" or "paper", optional
-            Stands for what is not given: "best" is contracted, anywhere, certain and natural; "paper" is the
-            published method: induced, midway, none and absolute. By default the preset that the graph was made with. If that
-            was another one and chose the angle, the components are formed anew with the angle of this one.
+            Stands for what is not given: "best" is contracted, anywhere, certain, smooth and natural; "paper" is the
+            published method: induced, midway, none, none and absolute. By default the preset that the graph was made
+            with. If that was another one and chose the angle, the components are formed anew with the angle of this one.
         prior : (H, W) array, image or path, optional
             Coarse depth, NaN where unknown, of any scale and offset, dense or sparse, with noise, outliers, blurred
             edges and a smooth error of some per cent. It decides what normals leave open: depth across full
@@ -270,6 +274,7 @@ class QuotientGraph(ExportedQuotient):
             filling=filling,
             creases=creases,
             joining=joining,
+            straightening=straightening,
             prior_weight=prior_weight,
             prior_kind=prior_kind,
         )
@@ -277,6 +282,7 @@ class QuotientGraph(ExportedQuotient):
         if self.preset not in (None, preset or self.preset):
             angle = resolved_angle(settings.angle, self.pixels)
             graph = replace(self.divided(components_by_angle(self.pixels, angle)), angle=angle, preset=preset)
+        graph, joins = prepared(graph, settings)
         shape = self.pixels.map.shape
         stated = None if anchors is None else io.as_anchors(anchors)
         known = Anchors.from_depths(graph, stated)
@@ -285,7 +291,7 @@ class QuotientGraph(ExportedQuotient):
             raise ValueError("prior_confidence: there is no prior that it belongs to; pass prior as well")
         sure = None if prior_confidence is None else io.as_confidence(prior_confidence, shape)
         place = Prior.from_depth(graph, coarse, settings.prior_kind, sure, prior_weight, known)
-        hooks = hooks_for(graph, settings, known if place is None else None, place)
+        hooks = hooks_for(graph, settings, joins, known if place is None else None, place)
         found = compared(optimize(graph, settings, hooks, progress), known)
         # The published method says nothing about confidence, so its preset does not spend time on it.
         plain = (preset or self.preset) == "paper"

@@ -41,6 +41,8 @@ class Settings:
     joining : "certain" or "none"
         Whether, in scenes that have flat faces, components are placed against each other by the borders that are most
         certainly contacts, before the reweighted descent places the rest.
+    straightening : "smooth" or "none"
+        Whether a smooth error that bends flat faces is taken out of the normals before components are joined.
 
     Examples
     --------
@@ -69,6 +71,9 @@ class Settings:
     creases: str = _choice("anywhere", "where components meet between two pixels", "anywhere", "midway")
     joining: str = _choice(
         "certain", "in scenes with flat faces, place components by their most certain borders first", "certain", "none"
+    )
+    straightening: str = _choice(
+        "smooth", "take out a smooth error that bends flat faces, as of networks", "smooth", "none"
     )
     prior_weight: float = _value(1.0, "trust in the depth prior; its errors are taken to be smaller by the square root")
     prior_kind: str = _choice(
@@ -127,5 +132,7 @@ def check_angle(angle: Any) -> None:
 
 FIELDS: Mapping[str, Field[Any]] = MappingProxyType({one.name: one for one in fields(Settings)})
 BEST = Settings()
-PAPER = Settings(angle=3.5, thresholds="absolute", filling="induced", creases="midway", joining="none")
+PAPER = Settings(
+    angle=3.5, thresholds="absolute", filling="induced", creases="midway", joining="none", straightening="none"
+)
 PRESETS: Mapping[str, Settings] = MappingProxyType({"best": BEST, "paper": PAPER})

@@ -11,11 +11,12 @@ from scipy import ndimage
 
 from quotientgraph import Orthographic, QuotientGraph, scenes
 from quotientgraph.bench.context_fit import descend, together
-from quotientgraph.beyond.absorbing import absorbed, has_faces
+from quotientgraph.beyond.absorbing import absorbed
 from quotientgraph.beyond.border_context import fitted_networks, placing_odds
 from quotientgraph.beyond.border_cues import log_odds
 from quotientgraph.beyond.border_facts import PieceFacts
 from quotientgraph.beyond.border_pieces import BorderPieces
+from quotientgraph.beyond.flatness import Faces
 from quotientgraph.beyond.joining import Judgement, Witnesses, join, joined
 from quotientgraph.beyond.offsets import best_offsets
 from quotientgraph.metrics import relative_error
@@ -65,7 +66,7 @@ class TestAbsorbing:
 
     @pytest.mark.parametrize(("name", "faces"), [("torus", False), ("tube", False), ("room", True), ("stairs", True)])
     def test_objects_have_no_faces_and_rooms_have(self, name, faces):
-        assert has_faces(graph_of(scenes.make(name, shape=(120, 160)))) is faces
+        assert Faces.of_graph(graph_of(scenes.make(name, shape=(120, 160)))).notable is faces
 
 
 class TestBorders:

@@ -19,13 +19,15 @@ from pathlib import Path
 import numpy as np
 
 from .. import QuotientGraph, scenes
-from ..beyond.absorbing import absorbed, has_faces
+from ..beyond.absorbing import absorbed
 from ..beyond.border_context import Context, Network
 from ..beyond.border_cues import weight_of_sides
 from ..beyond.hidden_faces import hidden_faces
 from ..beyond.joining import Judgement
+from ..beyond.plugging import prepared
 from ..geometry.camera import Camera
 from ..graph.quotient import Quotient
+from ..settings import BEST
 from .degrade import degraded
 
 _SLACK, _PART = 1.5, 0.003  # a piece is right within so many tolerances, or within this part of the potential
@@ -63,7 +65,8 @@ def view(normals: np.ndarray, mask: np.ndarray, camera: Camera, depth: np.ndarra
     """A view, with hidden faces as components of their own; None if it has no faces."""
     known = mask & np.isfinite(depth)
     graph = QuotientGraph.from_normals(normals, known, camera, "opencv", check=False)
-    if not has_faces(graph):
+    graph, joins = prepared(graph, BEST)
+    if not joins:
         return None
     whole = absorbed(graph)
     judged = Judgement.of(whole, whole.filled())

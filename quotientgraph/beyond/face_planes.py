@@ -93,20 +93,7 @@ class Plane:
             steep = self.normal[2] if abs(self.normal[2]) > 1e-6 else -1e-6
             point = np.stack([column, row, -(self.normal[0] * column + self.normal[1] * row) / steep], axis=1)
             return product(point, self.axes)
-        height, width = self.shape
-        top = np.clip(np.floor(row), 0, max(height - 2, 0)).astype(np.intp)
-        side = np.clip(np.floor(column), 0, max(width - 2, 0)).astype(np.intp)
-        below, beside = np.minimum(top + 1, height - 1), np.minimum(side + 1, width - 1)
-        down, along = row - top, column - side
-        ray = np.stack(
-            [
-                (1 - down) * ((1 - along) * axis[top, side] + along * axis[top, beside])
-                + down * ((1 - along) * axis[below, side] + along * axis[below, beside])
-                for axis in (np.reshape(a, self.shape) for a in self.rays)
-            ],
-            axis=1,
-        )
-        return self.along(ray)
+        return self.along(rays_between(self.rays, row, column))
 
     def along(self, ray: np.ndarray) -> np.ndarray:
         """(n, 2) coordinates in the plane of where rays (n, 3) meet it."""
@@ -146,6 +133,23 @@ def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The product of two vectors (3,) that is at right angles to both; `np.cross` takes ten times as long."""
     (x, y, z), (u, v, w) = a.tolist(), b.tolist()
     return np.array([y * w - z * v, z * u - x * w, x * v - y * u])
+
+
+def rays_between(rays: tuple[np.ndarray, ...], row: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """(n, 3) rays through places between pixels, from the (H, W) coordinates of the rays of pixels."""
+    height, width = rays[0].shape
+    top = np.clip(np.floor(row), 0, max(height - 2, 0)).astype(np.intp)
+    side = np.clip(np.floor(column), 0, max(width - 2, 0)).astype(np.intp)
+    below, beside = np.minimum(top + 1, height - 1), np.minimum(side + 1, width - 1)
+    down, along = row - top, column - side
+    return np.stack(
+        [
+            (1 - down) * ((1 - along) * axis[top, side] + along * axis[top, beside])
+            + down * ((1 - along) * axis[below, side] + along * axis[below, beside])
+            for axis in rays
+        ],
+        axis=1,
+    )
 
 
 @kernel

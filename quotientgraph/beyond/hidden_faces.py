@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..graph.quotient import Quotient
-from .absorbing import flat_components
 from .border_facts import PieceFacts
 from .border_pieces import BorderPieces
 from .face_fragments import divided_components, settle_fragments
 from .face_planes import Outline, Plane, mark_inside
+from .flatness import flat_components
 from .ridges import LEAST_SIDES, RidgeChain, ridge_chains
 
 _FEWEST, _SHARE = 30, 1 / 4000  # pixels of a face: at least so many, and this share of the picture

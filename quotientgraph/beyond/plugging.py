@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from ..geometry.wrapping import Wrap
 from ..graph.quotient import Quotient
 from ..method.optimize import Hooks
 from ..settings import Settings
-from .absorbing import absorbed, deserves_precision, has_faces
+from .absorbing import absorbed
 from .anchors import Anchors
 from .creases import refine_creases
+from .flatness import Faces, deserves_precision
 from .hidden_jumps import hidden_jumps
 from .joining import joined
 from .prior import Prior
+from .straightening import straightened
+
+_Q = TypeVar("_Q", bound=Quotient)
 
 
-def hooks_for(graph: Quotient, settings: Settings, known: Anchors | None = None, place: Prior | None = None) -> Hooks:
+def prepared(graph: _Q, settings: Settings) -> tuple[_Q, bool]:
+    """The graph to integrate, and whether its components are joined.
+
+    It is the given one, with straightened normals if a smooth error bends its faces.
+    """
+    # Borders are judged by their lines in an image plane, which panoramas do not have.
+    seen = graph.pixels.map
+    joins = _whole(graph, settings) and settings.joining == "certain" and not seen.camera.spherical
+    if not joins or seen.wrap != Wrap():
+        return graph, False
+    faces = Faces.of_graph(graph)
+    straight = None
+    if settings.straightening == "smooth" and faces.bent and graph.below is None:
+        straight = straightened(graph)
+    return (graph, faces.notable) if straight is None else (straight, True)
+
+
+def hooks_for(
+    graph: Quotient, settings: Settings, joins: bool, known: Anchors | None = None, place: Prior | None = None
+) -> Hooks:
     """The additions to the published method that the settings ask for and the graph allows.
 
     Where components are joined, anchors are none of them: they are settled afterwards, on the joined components.
@@ -23,6 +48,8 @@ def hooks_for(graph: Quotient, settings: Settings, known: Anchors | None = None,
     ----------
     graph : Quotient
     settings : Settings
+    joins : bool
+        Whether components are joined; see `prepared`.
     known : Anchors, optional
     place : Prior, optional
 
@@ -30,18 +57,18 @@ def hooks_for(graph: Quotient, settings: Settings, known: Anchors | None = None,
     -------
     Hooks
     """
-    whole = settings.merge_every is None and graph.jump.ndim == 1
-    # Borders are judged by their lines in an image plane, which panoramas do not have.
-    seen = graph.pixels.map
-    joins = whole and settings.joining == "certain" and not seen.camera.spherical
-    joins = joins and seen.wrap == Wrap() and has_faces(graph)
     known = None if joins else known
     return Hooks(
         absorb=absorbed if joins else None,
         join=joined if joins else None,
         precise=joins and deserves_precision(graph),
         leave_out=hidden_jumps if settings.filling == "contracted" else None,
-        refine=refine_creases if whole and known is None and settings.creases == "anywhere" else None,
+        refine=refine_creases if _whole(graph, settings) and known is None and settings.creases == "anywhere" else None,
         known=known,
         place=place,
     )
+
+
+def _whole(graph: Quotient, settings: Settings) -> bool:
+    """Whether components stay what they are, and have one jump for each edge."""
+    return settings.merge_every is None and graph.jump.ndim == 1

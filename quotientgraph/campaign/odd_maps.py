@@ -96,6 +96,7 @@ _CHOICES: dict[str, list[Any]] = {
     "filling": ["contracted", "induced"],
     "creases": ["anywhere", "midway"],
     "joining": ["certain", "none"],
+    "straightening": ["smooth", "none"],
     "wrap": ["auto", "none", "x", "y", "both"],
     "slope": ["remove", "keep", "steps"],
     "check": [True, False],

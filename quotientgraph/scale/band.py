@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..beyond.absorbing import normal_sums
+from ..beyond.flatness import normal_sums
 from ..geometry.camera import Shape
 from ..geometry.normals import NormalMap
 from ..graph.pixels import PixelGraph

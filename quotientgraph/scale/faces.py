@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..beyond.absorbing import are_flat
 from ..beyond.face_fragments import settled_parts
 from ..beyond.face_planes import Outline, Plane, mark_inside
+from ..beyond.flatness import are_flat
 from ..beyond.hidden_faces import SCATTER, fewest_pixels, hidden_outlines, numbered_faces
 from ..beyond.joining import Judgement
 from ..graph.selection import connected_components, equal_parts

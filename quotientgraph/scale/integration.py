@@ -185,7 +185,7 @@ def integrate(
         found = run.find_components()
         if tiles and found.n == 1:
             use_continuity(run)
-        joins = joins and found.has_faces
+        joins = joins and found.faces.notable
         obstacle = joining.obstacle(run, found, needs, memory) if joins else ""
         if joins and not obstacle:
             found = joining.absorb(run, found)

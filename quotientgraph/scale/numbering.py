@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..beyond.absorbing import has_notable_faces
+from ..beyond.flatness import Faces
 from .groups import edges_around
 from .tiling import Tiling
 from .uniting import Links, both_ways, settled, write_classes
@@ -126,8 +126,8 @@ class Components:
         Whether it lies in more than one tile, or goes around a map that wraps in one.
     left_out : int
         Pixels of the mask without a usable normal.
-    has_faces : bool
-        Whether a notable part of the pixels lies in large flat components; see `quotientgraph.beyond.absorbing`.
+    faces : Faces
+        Which part of the pixels lies in large flat components.
     """
 
     of: PerTile | Lookup
@@ -136,7 +136,7 @@ class Components:
     reach: np.ndarray
     crossing: np.ndarray
     left_out: int
-    has_faces: bool
+    faces: Faces
 
     @property
     def n(self) -> int:
@@ -166,7 +166,7 @@ class Components:
                 large.add(table, n_pixels)
                 left_out += int(work.table("labels", k, "left_out")["left_out"])
         size, box, reach, crossing = (work.read(column) for column in ("size", "box", "reach", "crossing"))
-        return cls(of, size, box, reach, crossing, left_out, large.are_notable_faces(n_pixels))
+        return cls(of, size, box, reach, crossing, left_out, large.faces(n_pixels))
 
 
 class _Large:
@@ -180,9 +180,9 @@ class _Large:
         few = np.flatnonzero(table["size"] > 1e-3 * n_pixels)
         self.found.append((table["size"][few], table["normal"][:, few], table["noise"][:, few]))
 
-    def are_notable_faces(self, n_pixels: int) -> bool:
+    def faces(self, n_pixels: int) -> Faces:
         size, total, noise = (np.concatenate(column, axis=-1) for column in zip(*self.found))
         rest = n_pixels - size.sum()
         if rest:
             size, total, noise = np.append(size, rest), np.pad(total, ((0, 0), (0, 1))), np.pad(noise, ((0, 0), (0, 1)))
-        return has_notable_faces(size, total, noise[0] / np.maximum(noise[1], 1))
+        return Faces.of_components(size, total, noise[0] / np.maximum(noise[1], 1))

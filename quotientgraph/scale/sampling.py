@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..beyond.absorbing import sampling_step
+from ..beyond.flatness import sampling_step
 from .window import Job, Window
 from .work import Work
 

@@ -1,0 +1,181 @@
+"""How flat the large components of a map are: those of a room are flat, those of a statue are not.
+
+Noise scatters the normals of a flat face, but that shows between neighbours too, and is no reason to doubt the face. The
+smooth errors of a network do not show there. They bend faces, and their borders then ask for offsets that drift.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from laplacians.core.jit import kernel
+
+from ..graph.quotient import Quotient
+
+# A face has at least this share of the pixels and this many. Faces are notable from this share of the pixels on: DiLiGenT
+# objects have 0, rooms, streets and real views 0.4 to 1.
+_LARGE, _FEWEST, _NOTABLE = 0.005, 100, 0.25
+# One minus the length of the mean normal of a face is half of the mean square of the angles by which it is bent. At most so
+# much, beside what noise makes of it: flat; bent by 0.25°, or by a part of the noise, which is as good as not at all; by 8°.
+_SCATTER, _EXACT, _GENTLE = 1e-4, 0.5 * np.radians(0.25) ** 2, 0.5 * np.radians(8.0) ** 2
+_UNTOLD = 0.1  # part of the noise: the noise of neighbours is known no better
+_SAMPLE = 200_000  # edges that noise is estimated from
+# Of a map without noise that has notable faces, this part of the neighbouring normals differs by no more than so much.
+_ALIKE, _ROUNDED = 0.2, 1e-5
+_PRECISE_UP_TO = 2**18  # pixels of a map that is filled precisely; larger ones would take noticeably longer
+
+
+@dataclass(frozen=True)
+class Faces:
+    """Shares of the pixels, 0 … 1, that lie in large components of some flatness.
+
+    Attributes
+    ----------
+    exact : float
+        Flat to within a quarter of a degree.
+    flat : float
+        Flat to within 0.8°, or what noise makes of that.
+    gentle : float
+        Bent by at most 8° in the root mean square.
+    """
+
+    exact: float = 0.0
+    flat: float = 0.0
+    gentle: float = 0.0
+
+    @classmethod
+    def of_components(cls, size: np.ndarray, total: np.ndarray, noise: np.ndarray) -> Self:
+        """From the pixels (n,) of components, the sums (3, n) of their normals, and their noise (n,); see `are_flat`."""
+        n_pixels = size.sum()
+        large = size >= _least(n_pixels)
+        size, total, noise = size[large], total[:, large], noise[large]
+        bend = 1 - np.linalg.norm(total, axis=0) / size
+        kinds = (
+            bend - noise < np.maximum(_EXACT, _UNTOLD * noise),
+            are_flat(size, total, noise, _SCATTER),
+            bend - noise < _GENTLE,
+        )
+        return cls(*(float(size[kind].sum() / n_pixels) for kind in kinds))
+
+    @classmethod
+    def of_graph(cls, graph: Quotient) -> Self:
+        """Of the components of a graph; all are 0 if too few of its pixels lie in large components."""
+        size = graph.sizes
+        large = large_components(graph)
+        if size[large].sum() < _NOTABLE * len(graph.labels):
+            return cls()
+        total, noise = _sums(graph, large)
+        return cls.of_components(size, total, noise)
+
+    @property
+    def notable(self) -> bool:
+        """Whether a notable part of the pixels lies in large flat faces, as in a room; it is next to none on a statue."""
+        return self.flat >= _NOTABLE
+
+    @property
+    def bent(self) -> bool:
+        """Whether a notable part of the pixels lies in large faces that are nearly flat, but next to none in flat ones."""
+        return self.exact < _NOTABLE <= self.gentle
+
+
+def flat_components(graph: Quotient, least: float, scatter: float) -> tuple[np.ndarray, np.ndarray]:
+    """(n_components,) bool: components of at least so many pixels whose normals are all equal but for noise.
+
+    One minus the length of their mean normal is at most `scatter`, beside what noise makes of it. The second result is
+    (3, n_components), the sums of the normals of all components.
+    """
+    large = graph.sizes >= least
+    total, noise = _sums(graph, large)
+    return large & are_flat(graph.sizes, total, noise, scatter), total
+
+
+def normal_sums(
+    normals: np.ndarray, labels: np.ndarray, wanted: np.ndarray, tail: np.ndarray, head: np.ndarray, step: int = 1
+) -> tuple[np.ndarray, np.ndarray]:
+    """Add up the normals of components, and how much they scatter between neighbours.
+
+    Parameters
+    ----------
+    normals : (n_pixels, 3) float64
+    labels : (n_pixels,) int32
+    wanted : (n,) bool
+        The components whose scatter is of interest.
+    tail, head : (n_edges,) int32
+        Edges, of which every `step`-th is looked at.
+
+    Returns
+    -------
+    total : (3, n) float64
+    noise : (2, n) float64
+        Of the edges inside wanted components: the sum of a quarter of the squared difference of their normals, the mean
+        of which is the noise, and how many they are.
+    """
+    total, noise = np.zeros((3, len(wanted))), np.zeros((2, len(wanted)))
+    _add_normals(normals, labels, wanted, tail, head, step, total, noise)
+    return total, noise
+
+
+def sampling_step(n_edges: int) -> int:
+    """One in so many of the edges of G0 is looked at to estimate noise."""
+    return max(1, n_edges // _SAMPLE)
+
+
+def are_flat(size: np.ndarray, total: np.ndarray, noise: np.ndarray, scatter: float) -> np.ndarray:
+    """(n,) bool: whether components are flat, from their pixels (n,), the sums (3, n) of their normals, and noise (n,).
+
+    Noise is the mean of a quarter of the squared difference of neighbouring normals.
+    """
+    return 1 - np.linalg.norm(total, axis=0) / size < scatter + 1.2 * noise
+
+
+def large_components(graph: Quotient) -> np.ndarray:
+    """(n_components,) bool: the components that are large enough to be a face."""
+    return graph.sizes >= _least(len(graph.labels))
+
+
+def _least(n_pixels: int) -> float:
+    """Pixels that a large component has at least, in a map of so many."""
+    return max(_FEWEST, _LARGE * n_pixels)
+
+
+def _sums(graph: Quotient, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(3, n) sums of the normals of all components, and (n,) the noise of the wanted ones."""
+    pixels = graph.pixels
+    step = sampling_step(pixels.n_edges)
+    total, noise = normal_sums(pixels.map.normals, graph.labels, wanted, pixels.tail, pixels.head, step)
+    return total, noise[0] / np.maximum(noise[1], 1)
+
+
+def deserves_precision(graph: Quotient) -> bool:
+    """Whether a map that has faces is small and free of noise: neighbouring normals of a face are then equal to rounding.
+
+    Joining such a map is worth a precise filling: a flipped map then gives the flipped surface. With noise, even that of 8
+    bits, more digits would be digits of the noise.
+    """
+    pixels = graph.pixels
+    if pixels.n_pixels > _PRECISE_UP_TO:
+        return False
+    step = max(1, pixels.n_edges // 20_000)
+    chord = np.abs(pixels.map.normals[pixels.tail[::step]] - pixels.map.normals[pixels.head[::step]]).max(axis=1)
+    return bool(len(chord)) and float(np.quantile(chord, _ALIKE)) < _ROUNDED
+
+
+@kernel
+def _add_normals(normals, labels, wanted, tail, head, step, total, noise):
+    """Add up in order, without copies of rows; see `normal_sums`. `total` and `noise` are zero on entry."""
+    for i in range(len(labels)):
+        for axis in range(3):
+            total[axis, labels[i]] += normals[i, axis]
+    for e in range(0, len(tail), step):
+        a, b = np.uint32(tail[e]), np.uint32(head[e])  # unsigned: Numba need not look for negative ones
+        label = labels[a]
+        if wanted[label] and labels[b] == label:
+            square = 0.0
+            for axis in range(3):
+                difference = normals[a, axis] - normals[b, axis]
+                square += difference * difference
+            noise[0, label] += 0.25 * square
+            noise[1, label] += 1.0
