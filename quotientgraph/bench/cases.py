@@ -7,7 +7,7 @@ A case is named by a text, its source:
 - ``random:KIND?seed=17``, a random scene (`quotientgraph.scenes.random`);
 - ``view:PATH.npz``, a file with `normals` (OpenCV frame), `mask`, `depth` and `K`.
 
-The last three may be degraded: ``&bits=8``, ``&noise=1`` or ``&bias=3`` (see `quotientgraph.bench.degrade`).
+The last three may be degraded: ``&bits=8``, ``&noise=1``, ``&bias=3`` or ``&turn=3`` (see `quotientgraph.bench.degrade`).
 """
 
 from __future__ import annotations
@@ -140,9 +140,9 @@ def _scene(text: str, read: Callable[[str, dict[str, Any]], Scene]) -> tuple[Sce
     """Return the scene of ``NAME?key=value&…``, its degradation and the seed of that."""
     name, _, query = text.partition("?")
     options: dict[str, Any] = dict(parse_qsl(query, strict_parsing=bool(query)))
-    worse = [f"{key}={options.pop(key)}" for key in ("bits", "noise", "bias") if key in options]
+    worse = [f"{key}={options.pop(key)}" for key in ("bits", "noise", "bias", "turn") if key in options]
     if len(worse) > 1:
-        raise ValueError(f"{text}: give one of bits, noise and bias")
+        raise ValueError(f"{text}: give one of bits, noise, bias and turn")
     if "shape" in options:
         height, width = options["shape"].lower().split("x")
         options["shape"] = (int(height), int(width))

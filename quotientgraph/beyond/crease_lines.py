@@ -19,6 +19,7 @@ from .face_planes import rays_between
 
 _FEWEST, _LARGE = 10, 1 / 800  # sides of a piece, and share of the pixels of the components beside it
 _CREASED = 20.0  # degrees between the normals; the direction of a blunter crease is uncertain
+_SURE = np.radians(0.1)  # how well the directions of long lines agree with exact normals
 _LEANS = 3.0  # degrees by which both normals of a ridge lean away from the border, at least
 
 
@@ -84,3 +85,17 @@ class CreaseLines:
         """(n,) sine of the angle by which the crease that the normals tell misses the plane of the line."""
         crease = np.cross(self.left, self.right)
         return np.einsum("ij,ij->i", self.across, crease) / np.linalg.norm(crease, axis=1)
+
+    @property
+    def error(self) -> np.ndarray:
+        """(n,) how well the direction of each line is known, in radians; pixels are steps of its sides."""
+        return _SURE + self.sides**-1.5
+
+    def misdirection(self, misses: np.ndarray) -> float:
+        """Median over the sides of all ridges of how many errors they miss their planes by; 0 if there are no ridges."""
+        if not self.ridge.any():
+            return 0.0
+        errors, sides = (np.abs(misses) / self.error)[self.ridge], self.sides[self.ridge]
+        order = np.argsort(errors, kind="stable")
+        so_far = np.cumsum(sides[order])
+        return float(errors[order[np.searchsorted(so_far, 0.5 * so_far[-1])]])

@@ -9,9 +9,10 @@ directions show what it does. It is taken to *pull* every normal towards some ve
 where p and t are cubic splines over the image. They are the least ones, and the smoothest, with which every large component
 has one normal, as far as it is flat at all, and with which the creases of faces run along the borders that are seen.
 
-The normals are changed only if their bend comes from such a field: hardly any face is flat before, a notable part of the
-image is flat after, and the field that is found from some of the faces flattens others that it was not told of. What is
-found from surfaces that are truly curved says nothing about others.
+The normals are changed only if their bend comes from such a field. Hardly any face is flat before, and a notable part of the
+image is flat after. The field that is found from some of the faces flattens others that it was not told of; what is found
+from surfaces that are truly curved says little about others. And ridges, which touch for sure, contradict the normals before
+and agree better with them after; on an exact map, however curved, they agree with the normals as they are.
 """
 
 from __future__ import annotations
@@ -52,6 +53,10 @@ class _Constants:
         0.8  # part of the bend of faces left out that may be left: on exact maps it is 0.93 and more, else 0.3
     )
     bent: tuple[float, float] = (0.25, 8.0)  # degrees by which faces are bent that are asked
+    contradicted: float = (
+        1.0  # errors by which ridges miss their lines before, and the part of that which is left after
+    )
+    better: float = 0.75
 
 
 _CHOSEN = _Constants()
@@ -71,11 +76,17 @@ def straightened(graph: _Q) -> _Q | None:
         With a warning of what was done; None if that does not explain why faces are bent.
     """
     whole = absorbed(graph)
-    field = _Spline(graph.pixels.map.shape)
-    faces, creases = _faces(whole, field), _Creases.of(CreaseLines.from_graph(whole), field)
-    if _left_of_others(field, faces, creases) > _CHOSEN.told:
+    lines = CreaseLines.from_graph(whole)
+    before = lines.misdirection(lines.misses)
+    if before < _CHOSEN.contradicted:
         return None
-    straight = _applied(graph.pixels.map, field, _fitted(field, faces, creases, faces.share))
+    field = _Spline(graph.pixels.map.shape)
+    faces, creases = _faces(whole, field), _Creases.of(lines, field)
+    values = _fitted(field, faces, creases, faces.share)
+    after = lines.misdirection(lines.misses + product(creases.matrix, values))
+    if after > _CHOSEN.better * before or _left_of_others(field, faces, creases) > _CHOSEN.told:
+        return None
+    straight = _applied(graph.pixels.map, field, values)
     pixels = replace(graph.pixels, map=straight)
     found = replace(graph, pixels=pixels, jump=jumps_of(pixels, planar))
     if not Faces.of_graph(found).notable:
@@ -221,7 +232,7 @@ class _Creases:
             len(size), 6 * field.n
         )
         weight = np.minimum(lines.sides, _CHOSEN.most_sides) * np.where(lines.ridge, 1.0, _CHOSEN.valleys)
-        return cls(matrix, -lines.misses, weight / max(weight.sum(), 1e-12), np.radians(0.3) + 0.5 / lines.sides)
+        return cls(matrix, -lines.misses, weight / max(weight.sum(), 1e-12), lines.error)
 
 
 def _left_of_others(field: _Spline, faces: _FaceEquations, creases: _Creases) -> float:

@@ -43,6 +43,11 @@ _NOT_JOINED = (
     "differs from that of `quotientgraph.integrate`; use that where the map fits into memory, or pass "
     'joining="none" if you want this'
 )
+_NOT_STRAIGHTENED = (
+    "large faces are slightly bent: in memory a smooth error of the normals would be looked for, as networks make it, and "
+    "taken out, but not in tiles, so the depth may differ from that of `quotientgraph.integrate`; use that where the map "
+    'fits into memory, or pass straightening="none" if you want this'
+)
 
 
 def integrate(
@@ -185,6 +190,7 @@ def integrate(
         found = run.find_components()
         if tiles and found.n == 1:
             use_continuity(run)
+        bent = joins and chosen.straightening == "smooth" and found.faces.bent
         joins = joins and found.faces.notable
         obstacle = joining.obstacle(run, found, needs, memory) if joins else ""
         if joins and not obstacle:
@@ -200,6 +206,8 @@ def integrate(
         piece = run.write(found, scales, number, where)
     if obstacle:
         run.warnings.append(_NOT_JOINED.format(why=obstacle))
+    if bent:
+        run.warnings.append(_NOT_STRAIGHTENED)
     run.warnings.extend(slope_warnings(run.job.slope, slope == "keep", "report"))
     run.warnings.extend(conclusions(found, scales, converged, piece))
     sure = run.confidence(scales) if preset != "paper" else None
@@ -219,7 +227,7 @@ def integrate(
         wrap={(False, False): "none", (True, False): "x", (False, True): "y"}.get((around.x, around.y), "both"),
         slope=run.job.slope,
         joining="none" if placed.shift is None else "certain",
-        as_in_memory=not obstacle,
+        as_in_memory=not (obstacle or bent),
         seconds={"cluster": waited, **run.seconds, "total": time.perf_counter() - began},
         tasks=run.tasks,
         busy={**run.busy, "driver": driver, "beside": run.beside},

@@ -85,14 +85,16 @@ class Scene:
             coarse[rows] = read / np.linalg.norm(read, axis=-1, keepdims=True)
         return replace(self, normals=coarse, description=f"{self.description}; normals kept in {bits} bits")
 
-    def with_bias(self, degrees: float = 3.0, seed: int = 0) -> Scene:
-        """Normals turned by a smooth field that changes slowly over the image, as networks turn them.
+    def with_bias(self, degrees: float = 3.0, seed: int = 0, kind: str = "pull") -> Scene:
+        """Normals moved by a smooth field that changes slowly over the image, as networks move them.
 
         Parameters
         ----------
         degrees : float
-            Root mean square, over the mask, of the angle by which normals are turned.
+            Root mean square, over the mask, of the angle by which normals are moved.
         seed : int
+        kind : "pull" or "turn"
+            Whether the field is a vector that the normals at a place are drawn to, or one about which they are turned.
 
         Returns
         -------
@@ -108,15 +110,19 @@ class Scene:
         """
         if not (np.isfinite(degrees) and degrees >= 0):
             raise ValueError(f"degrees={degrees} must be an angle of at least 0 degrees")
+        if kind not in ("pull", "turn"):
+            raise ValueError(f"kind={kind!r} is not known; use 'pull' or 'turn'")
         random = np.random.default_rng(seed)
-        towards = np.stack([_waves(self.shape, random) for _ in range(3)], axis=-1)
+        field = np.stack([_waves(self.shape, random) for _ in range(3)], axis=-1)
         n = self.normals
-        tangent = towards - (towards * n).sum(axis=-1, keepdims=True) * n
+        tangent = np.cross(field, n) if kind == "turn" else field - (field * n).sum(axis=-1, keepdims=True) * n
         size = np.linalg.norm(tangent, axis=-1, keepdims=True)
         angle = size * (np.radians(degrees) / np.sqrt(np.mean(size[self.mask] ** 2)))
         with np.errstate(invalid="ignore"):
             biased = np.cos(angle) * n + np.sin(angle) * np.where(size > 0, tangent / size, 0)
-        return replace(self, normals=biased, description=f"{self.description}; bias of {degrees:g}°, seed {seed}")
+        return replace(
+            self, normals=biased, description=f"{self.description}; bias of {degrees:g}° ({kind}), seed {seed}"
+        )
 
     def coarse_depth(self, seed: int = 0, blur: float = 4.0, bend: float = 0.05, noise: float = 0.02) -> np.ndarray:
         """A depth map such as a network or stereo gives: blurred, bent, noisy and of unknown scale.
