@@ -162,7 +162,8 @@ def deserves_precision(graph: Quotient) -> bool:
     if pixels.n_pixels > _PRECISE_UP_TO:
         return False
     step = max(1, pixels.n_edges // 20_000)
-    chord = np.abs(pixels.map.normals[pixels.tail[::step]] - pixels.map.normals[pixels.head[::step]]).max(axis=1)
+    ends = (pixels.map.normals.take(end[::step], axis=0) for end in (pixels.tail, pixels.head))
+    chord = np.maximum.reduce(np.abs(np.subtract(*ends)).T)
     return bool(len(chord)) and float(np.quantile(chord, _ALIKE)) < _ROUNDED
 
 

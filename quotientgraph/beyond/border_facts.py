@@ -84,6 +84,11 @@ class PieceFacts:
         return low * (high.max(initial=0) + 2) + high
 
     @cached_property
+    def pair_number(self) -> np.ndarray:
+        """(n_pieces,) int64 `pair`, numbered without gaps."""
+        return np.unique(self.pair, return_inverse=True)[1]
+
+    @cached_property
     def pair_offset(self) -> np.ndarray:
         """(n_pieces,) `offset`, of the component with the smaller number against the other one."""
         return np.where(self.left < self.right, self.offset, -self.offset)
@@ -95,8 +100,7 @@ class PieceFacts:
 
     def of_pairs(self, values: np.ndarray) -> np.ndarray:
         """(n_pieces,) sum over all pieces of the same pair of components."""
-        number = np.unique(self.pair, return_inverse=True)[1]
-        return np.bincount(number, values)[number]
+        return np.bincount(self.pair_number, values)[self.pair_number]
 
     @classmethod
     def measure(cls, graph: Quotient, potential: np.ndarray, borders: BorderPieces) -> PieceFacts:
