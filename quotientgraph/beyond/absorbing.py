@@ -142,7 +142,9 @@ def has_faces(graph: Quotient) -> bool:
     """Whether a notable part of the pixels lies in large flat faces, as in a room; it is next to none on a statue."""
     size = graph.sizes
     least, notable = max(_FEWEST, _LARGE * len(graph.labels)), _NOTABLE * len(graph.labels)
-    return bool(size[size >= least].sum() >= notable and size[flat_components(graph, least, _SCATTER)[0]].sum() >= notable)
+    return bool(
+        size[size >= least].sum() >= notable and size[flat_components(graph, least, _SCATTER)[0]].sum() >= notable
+    )
 
 
 def has_notable_faces(size: np.ndarray, total: np.ndarray, noise: np.ndarray) -> bool:
