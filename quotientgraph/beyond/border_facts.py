@@ -9,6 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
+from laplacians.core.arrays import order_within
+
 from ..geometry.jumps import crease_jumps
 from ..graph.quotient import Quotient
 from .border_pieces import BorderPieces
@@ -150,7 +152,7 @@ def _medians(group: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
     """(n,) median of the values of each group, 0 for an empty one."""
     out = np.zeros(n)
     if len(group):
-        order = np.lexsort((values, group))
+        order = order_within(group, values)
         first = np.flatnonzero(np.diff(group[order], prepend=-1))
         count = np.diff(np.append(first, len(order)))
         ranked = values[order]
