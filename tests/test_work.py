@@ -18,6 +18,7 @@ from quotientgraph import QuotientGraph, integrate, scenes, solvers
 from quotientgraph.beyond import absorbing
 from quotientgraph.beyond.border_facts import PieceFacts
 from quotientgraph.beyond.border_pieces import BorderPieces
+from quotientgraph.beyond.face_planes import Plane
 from quotientgraph.beyond.hidden_faces import hidden_faces
 from quotientgraph.beyond.joining import Judgement
 from quotientgraph.io.evidence import NormalSample
@@ -93,6 +94,17 @@ def test_no_thread_works_beside_the_caller(monkeypatch):
     everyone, own = time.process_time(), time.thread_time()
     integrate(scene.normals, scene.mask, scene.camera, "opencv")
     assert (time.process_time() - everyone) - (time.thread_time() - own) < 0.01
+
+
+def test_normals_are_added_up_without_copies(calls, monkeypatch):
+    """The angle takes one pass along rows and one along columns; flat faces take one pass for each graph that has any."""
+    located = []
+    locate = Plane.locate
+    monkeypatch.setattr(Plane, "locate", lambda *args: located.append(args) or locate(*args))
+    scene = scenes.random("tabletop", 0, camera="pinhole")
+    integrate(scene.normals, scene.mask, scene.camera, "opencv", check=False)
+    assert calls["_write_bends"] == calls["_add_normals"] == 2
+    assert 1 <= calls["mark_inside"] <= len(located) <= calls["mark_inside"] + 5  # some outlines enclose nothing
 
 
 def test_edges_that_cannot_be_absorbed_are_not_visited(monkeypatch):

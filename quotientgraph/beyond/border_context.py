@@ -194,11 +194,10 @@ def _cues_of_components(
 
 def _cues_of_pair(facts: PieceFacts, contact: np.ndarray, front: np.ndarray, slack: np.ndarray, found: _Cues) -> None:
     """What the other pieces between the same two components ask for."""
-    number = np.unique(facts.pair, return_inverse=True)[1]
-    offset, weight = facts.pair_offset, weight_of_sides(facts.n)
+    number, offset, weight = facts.pair_number, facts.pair_offset, weight_of_sides(facts.n)
     order = np.lexsort((offset, number))
-    first = np.searchsorted(number[order], number)
-    last = np.searchsorted(number[order], number, side="right")
+    start = np.append(0, np.cumsum(np.bincount(number)))
+    first, last = start[number], start[number + 1]
     begin, end = np.empty(len(order), dtype=np.int64), np.empty(len(order), dtype=np.int64)
     _windows(offset[order], offset, slack, first, last, begin, end)
     states = log_probabilities(*(np.clip(odds, -_MOST_ODDS, _MOST_ODDS) for odds in (contact, front)))

@@ -9,6 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
+from laplacians.core.arrays import order_within
+
 from ..geometry.jumps import crease_jumps
 from ..graph.quotient import Quotient
 from .border_pieces import BorderPieces
@@ -84,6 +86,11 @@ class PieceFacts:
         return low * (high.max(initial=0) + 2) + high
 
     @cached_property
+    def pair_number(self) -> np.ndarray:
+        """(n_pieces,) int64 `pair`, numbered without gaps."""
+        return np.unique(self.pair, return_inverse=True)[1]
+
+    @cached_property
     def pair_offset(self) -> np.ndarray:
         """(n_pieces,) `offset`, of the component with the smaller number against the other one."""
         return np.where(self.left < self.right, self.offset, -self.offset)
@@ -95,8 +102,7 @@ class PieceFacts:
 
     def of_pairs(self, values: np.ndarray) -> np.ndarray:
         """(n_pieces,) sum over all pieces of the same pair of components."""
-        number = np.unique(self.pair, return_inverse=True)[1]
-        return np.bincount(number, values)[number]
+        return np.bincount(self.pair_number, values)[self.pair_number]
 
     @classmethod
     def measure(cls, graph: Quotient, potential: np.ndarray, borders: BorderPieces) -> PieceFacts:
@@ -146,7 +152,7 @@ def _medians(group: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
     """(n,) median of the values of each group, 0 for an empty one."""
     out = np.zeros(n)
     if len(group):
-        order = np.lexsort((values, group))
+        order = order_within(group, values)
         first = np.flatnonzero(np.diff(group[order], prepend=-1))
         count = np.diff(np.append(first, len(order)))
         ranked = values[order]

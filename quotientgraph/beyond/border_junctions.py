@@ -89,7 +89,7 @@ def propagate(
     pieces, sign, geometry = meeting
     kind = 8 * geometry.astype(np.int64) + (sign < 0) @ np.array([1, 2, 4])
     _propagate(
-        belief, own, pieces, kind, _junction_tables(orders), np.array(list(np.ndindex(3, 3, 3))), *follow, neighbours,
+        belief, own, pieces, kind, _junction_tables(orders), _states(), *follow, neighbours,
         _ROUNDS, _DAMPING, np.empty((3, 3)), np.empty(3), np.empty(27),
         np.zeros((len(pieces), 3, 3)), np.zeros((len(follow[0]), 2, 3)),
     )  # fmt: skip
@@ -224,12 +224,16 @@ def _junction_tables(orders: np.ndarray) -> np.ndarray:
 
     Bit k of the latter is set where the states "left in front" and "right in front" of piece k are exchanged.
     """
-    order, state = order_table(), np.array(list(np.ndindex(3, 3, 3)))
-    table = np.empty((24, 27))
-    for kind in range(24):
-        read = np.where((state > 0) & ((kind >> np.arange(3)) & 1 == 1), 3 - state, state)
-        table[kind] = orders[kind >> 3, order[tuple(read.T)]]
-    return table
+    kind, state = np.arange(24)[:, None, None], _states()
+    exchanged = (state > 0) & (kind >> np.arange(3) & 1 == 1)
+    owner, line, third = np.moveaxis(np.where(exchanged, 3 - state, state), -1, 0)
+    return orders[kind[..., 0] >> 3, order_table()[owner, line, third]]
+
+
+@cache
+def _states() -> np.ndarray:
+    """(27, 3) the states of three pieces, in the order of 9a + 3b + c."""
+    return np.array(list(np.ndindex(3, 3, 3)))
 
 
 @kernel

@@ -86,7 +86,7 @@ def confidence_by_springs(pattern: Pattern, held: np.ndarray, n_edges: np.ndarra
     for _ in range(_N_PROBES // _TOGETHER):
         moved = np.empty((_TOGETHER, n))
         for k in range(_TOGETHER):
-            pulled = replace(system, flow=random.choice([-1.0, 1.0], len(strength)) * root)
+            pulled = replace(system, flow=(2.0 * random.integers(0, 2, len(strength)) - 1.0) * root)
             moved[k] = pulled.rhs if factor is not None else laplacians.get("auto").solve(pulled).x
         for x in moved if factor is None else factor.solve(moved.T).T:
             x = x - (np.bincount(piece, size * x) / whole)[piece]

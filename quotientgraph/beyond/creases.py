@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from laplacians.core.arrays import to_host
+from laplacians.core.arrays import order_within, to_host
 from laplacians.core.jit import kernel
 
 from ..geometry.jumps import interval
@@ -165,7 +165,7 @@ def _agreed(
     of = np.repeat(np.arange(len(size), dtype=np.int32), np.diff(start))
     low, high = np.zeros(len(size)), np.zeros(len(size))
     votes = np.zeros(len(size), dtype=np.int32)
-    _sweep(start, np.lexsort((lower, of)), np.lexsort((upper, of)), lower, upper, low, high, votes)
+    _sweep(start, order_within(of, lower), order_within(of, upper), lower, upper, low, high, votes)
     clear = (votes >= _CHOSEN.fewest) & (votes >= _CHOSEN.majority * size)
     middle = 0.5 * (low + high)[of]
     border = np.full(len(cut.number), -1, dtype=np.int32)
