@@ -17,7 +17,7 @@ from laplacians.core.arrays import to_device
 
 from ..graph.quotient import Quotient
 from ..settings import Settings
-from .cutedges import CutEdges
+from .cutedges import Borders, CutEdges
 from .merging import merged
 from .outcome import Progress, Step
 from .weights import Outliers, pair_terms
@@ -194,7 +194,8 @@ class Scales:
         self.alignments = 1
         if self.xp is np:
             scale = self.outliers.scale(graph.pixels.map)
-            self._enter(graph, CutEdges.from_graph(graph, self.base, scale, given_up=cut))
+            borders = Borders.prepared(graph, None if self.known else self.solver)
+            self._enter(graph, CutEdges.from_graph(graph, self.base, scale, borders, given_up=cut))
             return
         became = self.xp.empty(cut.pattern.n, dtype=np.int32)
         became[before] = to_device(graph.labels, self.xp)
