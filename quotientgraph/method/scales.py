@@ -194,7 +194,8 @@ class Scales:
         self.alignments = 1
         if self.xp is np:
             scale = self.outliers.scale(graph.pixels.map)
-            borders = Borders.prepared(graph, None if self.known else self.solver)
+            last = self.iteration >= self.settings.max_iterations
+            borders = Borders.prepared(graph, None if last or self.known else self.solver)
             self._enter(graph, CutEdges.from_graph(graph, self.base, scale, borders, given_up=cut))
             return
         became = self.xp.empty(cut.pattern.n, dtype=np.int32)

@@ -125,6 +125,31 @@ def run_shared(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
         raise task.error
 
 
+def in_blocks(function: Callable[[slice], Any], n: int, size: int = 2**15) -> None:
+    """Call a function for all parts of a vector of n entries, on as many threads as there are.
+
+    It is meant for array expressions: the arrays of a part stay in the caches, and NumPy does not hold the interpreter lock
+    while it works on them. Kernels that the function calls use one thread, unless there is one part only.
+
+    Parameters
+    ----------
+    function : callable
+        Given a slice of at most `size` entries; different slices may not write to the same place.
+    n, size : int
+    """
+
+    def work(share: tuple[int, int]) -> None:
+        n_blocks = -(-n // size)
+        with at_most(1):
+            for b in range(n_blocks * share[0] >> share[1], n_blocks * (share[0] + 1) >> share[1]):
+                function(slice(b * size, min(n, (b + 1) * size)))
+
+    if n > size:
+        run_shared(work, ())
+    elif n:
+        function(slice(0, n))
+
+
 class Later:
     """A call that a helper makes while the caller goes on; the caller makes it itself if no helper has begun it by then.
 
