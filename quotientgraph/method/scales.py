@@ -13,7 +13,7 @@ import numpy as np
 
 import laplacians
 from laplacians import LaplacianSystem, Pattern, solve_checked
-from laplacians.core.arrays import to_device
+from laplacians.core.arrays import gathered, to_device
 
 from ..graph.quotient import Quotient
 from ..settings import Settings
@@ -105,7 +105,9 @@ class Scales:
     @property
     def potential(self) -> Any:
         """(n_pixels,) the potential that the optimisation has reached."""
-        return self.base + self.shift[self.labels]
+        moved = gathered(self.shift, self.labels)
+        moved += self.base
+        return moved
 
     def descend(self, cut: CutEdges | None = None, limit: int | None = None, shorten: float = 1.0) -> bool:
         """Reweight and solve until the energy has settled, merging on the way if the settings ask for it.

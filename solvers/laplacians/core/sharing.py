@@ -154,7 +154,7 @@ class Later:
     """A call that a helper makes while the caller goes on; the caller makes it itself if no helper has begun it by then.
 
     Where kernels may use one thread only, no helper is asked. A helper gives kernels one thread, since the caller needs the
-    others.
+    others, and makes at once what it is itself told to make later.
 
     Parameters
     ----------
@@ -175,13 +175,19 @@ class Later:
         self.error: BaseException | None = None
         self.compiling = 0.0
         self.done.acquire()
-        if n_threads() > 1:
+        if getattr(_most, "helping", False):
+            self._make()
+        elif n_threads() > 1:
             _helpers.ask(self, 1)
 
     def work(self) -> None:
         """Make the call, unless somebody has begun it. For helpers."""
-        with at_most(1):
-            self._make()
+        _most.helping = True
+        try:
+            with at_most(1):
+                self._make()
+        finally:
+            _most.helping = False
 
     def result(self) -> Any:
         """What the call returns, or the exception that it raises."""
