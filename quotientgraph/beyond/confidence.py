@@ -85,8 +85,10 @@ def confidence_by_springs(pattern: Pattern, held: np.ndarray, n_edges: np.ndarra
     system, random = LaplacianSystem(pattern, strength, np.zeros_like(strength)), np.random.default_rng(0)
     factor = Direct().factor(system) if n <= _MOST_FACTORISED else None
     together = _N_PROBES if factor else 1
-    total = sum(_squares(system, factor, size, random, together) for _ in range(0, _N_PROBES, together))
-    return 1 / (1 + _FEW / _N_PROBES * total)
+    variance = np.zeros(n)
+    for _ in range(0, _N_PROBES, together):
+        variance += _squares(system, factor, size, random, together) / _N_PROBES
+    return 1 / (1 + _FEW * variance)
 
 
 def _squares(

@@ -154,8 +154,8 @@ def _log_ratio(above, below):
 def _planar(normals, position, x, y, z, tail, head, central, wraps, slope, places, limit, out, share=WHOLE):
     """Write the jump of each edge for a crease at each of the places, or 0 beyond ±limit, to `out` (n_places, n_edges).
 
-    Assumes valid pixel numbers and positions inside x, y and z. What belongs to a tail is read once for the edges that follow
-    each other and have it.
+    Assumes valid pixel numbers and positions inside x, y and z. What belongs to a tail is read once for all edges in a row that
+    have it.
     """
     height, width = x.shape
     last, va, ua = -1, 0, 0
@@ -165,12 +165,14 @@ def _planar(normals, position, x, y, z, tail, head, central, wraps, slope, place
             last = tail[e]
             a = np.uint32(last)  # unsigned: Numba need not look for negative ones
             va, ua = row_and_column(position[a], width)
-            xa, ya, za = x[np.uint32(va), np.uint32(ua)], y[np.uint32(va), np.uint32(ua)], z[np.uint32(va), np.uint32(ua)]
+            v, u = np.uint32(va), np.uint32(ua)
+            xa, ya, za = x[v, u], y[v, u], z[v, u]
             ax, ay, az = normals[a, 0], normals[a, 1], normals[a, 2]
             facing = ax * xa + ay * ya + az * za
         b = np.uint32(head[e])
         vb, ub = row_and_column(position[b], width)
-        xb, yb, zb = x[np.uint32(vb), np.uint32(ub)], y[np.uint32(vb), np.uint32(ub)], z[np.uint32(vb), np.uint32(ub)]
+        v, u = np.uint32(vb), np.uint32(ub)
+        xb, yb, zb = x[v, u], y[v, u], z[v, u]
         bx, by, bz = normals[b, 0], normals[b, 1], normals[b, 2]
         for k in range(len(places)):
             at = places[k]

@@ -134,8 +134,8 @@ def _sort_by_count(key, given, start, out):
     """
     for e in range(len(key)):
         start[np.uint32(key[e]) + np.uint32(1)] += 1
-    for i in range(len(start) - 1):
-        start[i + 1] += start[i]
+    for k in range(len(start) - 1):
+        start[k + 1] += start[k]
     for e in given:
         i = np.uint32(key[np.uint32(e)])
         out[np.uint64(start[i])] = e

@@ -5,8 +5,8 @@ two cores. Compared with the parallel loops of Numba the compiled code is the se
 third of the time to compile. Several callers at once share the helpers, and a caller that finds no helper idle does all the
 work itself; so the processor is never given more threads than it has cores by one caller.
 
-What cannot be divided into shares can still be done beside something else: a `Later` is begun by a helper while its maker goes
-on, and asked for its result when that is needed.
+What cannot be divided into shares can still be done beside something else: a `Later` is begun by a helper while its maker
+goes on, and asked for its result when that is needed.
 """
 
 from __future__ import annotations
