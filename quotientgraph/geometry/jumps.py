@@ -154,8 +154,8 @@ def _log_ratio(above, below):
 def _planar(normals, position, x, y, z, tail, head, central, wraps, slope, places, limit, out, share=WHOLE):
     """Write the jump of each edge for a crease at each of the places, or 0 beyond ±limit, to `out` (n_places, n_edges).
 
-    Assumes valid pixel numbers and positions inside x, y and z. What belongs to a tail is read once for all edges in a row that
-    have it.
+    Assumes valid pixel numbers and positions inside x, y and z. What belongs to a tail is read once for the edges in a
+    row that have it.
     """
     height, width = x.shape
     last, va, ua = -1, 0, 0
