@@ -16,8 +16,8 @@ from .hierarchy import Hierarchy
 from .lists import NeighbourLists
 from .vectors import advance, combine, dot
 
-# By how much less than the tolerance the expected gain must be if it is not measured. After the second step, measured gains
-# were 0.5 to 1.6 times the expected ones on all maps of the benchmark.
+# How many times the expected gain must be below the tolerance if it is not measured. From the third step on, measured gains
+# were 0.5 to 1.6 times the expected ones, on 23 maps with and without noise.
 _MARGIN = 2.0
 
 
