@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from laplacians import working_clock
 from laplacians.core import companion, edges
+from laplacians.core.sharing import Later
 
 from . import io, report
 from .analysis.exports import ExportedQuotient
@@ -146,13 +147,15 @@ class QuotientGraph(ExportedQuotient):
         image, about_image = (None, []) if image is None else io.as_picture(image, (height, width))
         named = frame in FRAMES
         vectors = found.normals if named else io.to_opencv(found.normals, frame)
+        # Nothing below depends on what the check says, so a second thread makes it.
+        checked = Later(io.check_conventions, found.normals, mask, view, frame) if check else None
         seen = NormalMap.from_array(vectors, mask, view, frame if named else "opencv", wrap)
         pixels = PixelGraph.from_map(seen, connectivity)
         pixels = levelled(pixels, slope)
         if forbidden is not None:
             pixels, _ = without_lines(pixels, forbidden)
-        doubts = io.check_conventions(found.normals, mask, view, frame) if check else []
         jump = jumps_of(pixels, continuity)
+        doubts = [] if checked is None else checked.result()
         formed = working_clock()
         chosen = resolved_angle(settings.angle if angle == "auto" else angle, pixels)
         by_angle = angle == "auto" and labels is None and image is None

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -121,6 +122,51 @@ def test_an_error_in_a_helper_reaches_the_caller(monkeypatch):
     done = []
     sharing.run_shared(done.append, ())
     assert sorted(done) == sorted([sharing.EMPTY] + [(k, 3) for k in range(8)])
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_what_is_begun_early_is_done_once(monkeypatch, n_threads):
+    """By a helper or by who asks; an error is that of who asks, each time, and a helper puts nothing off."""
+    monkeypatch.setattr(sharing, "n_threads", lambda: n_threads)
+    done = []
+    many = [sharing.Later(done.append, k) for k in range(50)]
+    inner = sharing.Later(lambda: sharing.Later(done.append, 50).result())
+    for one in [*many, inner, *many]:
+        assert one.result() is None
+    assert sorted(done) == list(range(51))
+    wrong = sharing.Later(int, "x")
+    for _ in range(2):
+        with pytest.raises(ValueError, match="invalid literal"):
+            wrong.result()
+
+
+def test_a_helper_works_beside_the_caller(monkeypatch):
+    """The helper has begun while the caller does something else, with one thread for the kernels it calls."""
+    began, seen = threading.Event(), []
+    with monkeypatch.context() as patch:
+        patch.setattr(sharing, "n_threads", lambda: 2)
+        later = sharing.Later(lambda: began.set() or seen.append((threading.current_thread(), sharing._most.n)))
+        assert began.wait(60)
+        later.result()
+    assert seen[0][0] is not threading.current_thread()
+    assert seen[0][1] == 1
+
+
+@pytest.mark.parametrize("n", [0, 1, 10, 11, 95])
+def test_blocks_make_the_whole(monkeypatch, n):
+    """Every entry of a vector is in one block of at most the given size, for any number of threads."""
+    for n_threads in (1, 3):
+        monkeypatch.setattr(sharing, "n_threads", lambda n_threads=n_threads: n_threads)
+        visits, sizes = np.zeros(n, dtype=int), []
+
+        def visit(part, visits=visits, sizes=sizes):
+            visits[part] += 1
+            sizes.append(part.stop - part.start)
+
+        sharing.in_blocks(visit, n, 10)
+        assert (visits == 1).all()
+        assert len(sizes) == -(-n // 10)
+        assert max(sizes, default=0) <= 10
 
 
 @kernel(parallel=True, parallel_from=10)

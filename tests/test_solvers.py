@@ -12,6 +12,7 @@ from laplacians.backends.cupy_cg import CupyCG
 from laplacians.backends.direct import Direct
 from laplacians.backends.multigrid import Multigrid
 from laplacians.core.sharing import at_most
+from laplacians.direct.analysis import analyse
 from quotientgraph import solvers
 
 # What the registry offers here, the GPU's body on numpy, both kinds of factor, and multigrid forced to use its levels.
@@ -160,6 +161,21 @@ def test_a_factor_serves_several_right_hand_sides(n):
         assert together.shape == rhs.shape
         for k in (0, 77, 149):
             np.testing.assert_allclose(together[:, k], factor.solve(rhs[:, k]), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("solver", [Direct(), solvers.get("auto")])
+def test_a_pattern_can_be_prepared(solver):
+    """The order of elimination that was found ahead gives the same bits, and is found once."""
+    random, found = np.random.default_rng(0), []
+    tail, head, weight = random.integers(0, 300, 1200), random.integers(0, 300, 1200), random.random(1200)
+    for ahead in (False, True):
+        system = solvers.LaplacianSystem.from_edges(300, tail, head, weight, weight)
+        if ahead:
+            solver.prepare(system.pattern)
+            solver.prepare(system.pattern)
+        found.append(solver.solve(system).x)
+        assert analyse(system.pattern) is analyse(system.pattern)
+    np.testing.assert_array_equal(*found)
 
 
 @pytest.mark.parametrize("name", ["multigrid, deep", "numba", "pyamg", "scipy", "cupy on numpy"])

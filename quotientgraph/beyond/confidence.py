@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 import laplacians
 from laplacians import Direct, LaplacianSystem, Pattern
+from laplacians.core.sharing import in_blocks
 
 from ..graph.quotient import Quotient
 from ..method.cutedges import Borders
@@ -17,7 +19,7 @@ from .contacts import gaps, support
 # How many contacts a component hangs on when its confidence is ½.
 _FEW = 10.0
 _SETTLED = 1000.0  # contacts that a known offset is worth
-_N_PROBES, _TOGETHER = 12, 4  # random pulls, and how many of them threads solve for at the same time
+_N_PROBES = 12  # random pulls
 _MOST_FACTORISED = 200_000  # components; beyond that each probe is solved by itself
 
 
@@ -80,15 +82,48 @@ def confidence_by_springs(pattern: Pattern, held: np.ndarray, n_edges: np.ndarra
     if not pattern.n_pairs:
         return np.ones(n)
     strength = np.maximum(held**2 / n_edges, 1e-6)
-    system = LaplacianSystem(pattern, strength, np.zeros_like(strength))
-    random, root, piece, variance = np.random.default_rng(0), np.sqrt(strength), pattern.pieces, np.zeros(n)
-    factor, whole = Direct().factor(system) if n <= _MOST_FACTORISED else None, np.bincount(piece, size)
-    for _ in range(_N_PROBES // _TOGETHER):
-        moved = np.empty((_TOGETHER, n))
-        for k in range(_TOGETHER):
-            pulled = replace(system, flow=(2.0 * random.integers(0, 2, len(strength)) - 1.0) * root)
-            moved[k] = pulled.rhs if factor is not None else laplacians.get("auto").solve(pulled).x
-        for x in moved if factor is None else factor.solve(moved.T).T:
-            x = x - (np.bincount(piece, size * x) / whole)[piece]
-            variance += x**2 / _N_PROBES
+    system, random = LaplacianSystem(pattern, strength, np.zeros_like(strength)), np.random.default_rng(0)
+    factor = Direct().factor(system) if n <= _MOST_FACTORISED else None
+    together = _N_PROBES if factor else 1
+    variance = np.zeros(n)
+    for _ in range(0, _N_PROBES, together):
+        variance += _squares(system, factor, size, random, together) / _N_PROBES
     return 1 / (1 + _FEW * variance)
+
+
+def _squares(
+    system: LaplacianSystem, factor: Any, size: np.ndarray, random: np.random.Generator, n_probes: int
+) -> np.ndarray:
+    """(n,) how far random pulls move each component against the mean of its piece, squared and added up.
+
+    Parameters
+    ----------
+    system : LaplacianSystem
+        The springs.
+    factor : Factor, DenseFactor or None
+        Its factorisation, or None to solve by iteration.
+    size : (n,)
+        What a component counts in the mean.
+    """
+    twice, piece, moved = 2 * np.sqrt(system.weight), system.pattern.pieces, np.empty((n_probes, system.n))
+    signs, whole = [np.packbits(random.integers(0, 2, len(twice)) > 0) for _ in moved], np.bincount(piece, size)
+
+    def pull(part: slice) -> None:
+        """Write the right-hand side of a probe or, without a factor, its solution."""
+        flow = np.unpackbits(signs[part.start], count=len(twice)).astype(np.float64)
+        flow -= 0.5
+        flow *= twice
+        pulled = replace(system, flow=flow)
+        moved[part] = pulled.rhs if factor else laplacians.get("auto").solve(pulled).x
+
+    def square(part: slice) -> None:
+        """Replace the solution of a probe by squared distances from the means."""
+        x = moved[part.start]
+        x -= (size * x).sum() / whole if len(whole) == 1 else (np.bincount(piece, size * x) / whole)[piece]
+        np.square(x, out=x)
+
+    in_blocks(pull, n_probes, 1)
+    if factor:
+        factor.solve_rows(moved)
+    in_blocks(square, n_probes, 1)
+    return moved.sum(axis=0)

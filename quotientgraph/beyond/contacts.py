@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from laplacians.core.sharing import in_blocks
+
 from ..geometry.jumps import interval
 from ..graph.quotient import Quotient
 from ..method.weights import DOUBT
@@ -35,10 +37,19 @@ def gaps(graph: Quotient, potential: np.ndarray, edges: np.ndarray | None = None
         0 where the two surfaces may touch.
     """
     pixels, edges = graph.pixels, graph.cut if edges is None else edges
-    tail, head = pixels.tail[edges], pixels.head[edges]
-    low, high = interval(pixels.map, tail, head)
-    jump = potential[tail] - potential[head]
-    return np.maximum(np.maximum(low - jump, jump - high), 0.0) * pixels.focal_at(edges)
+    out = np.empty(len(edges))
+
+    def write(part: slice) -> None:
+        tail, head = pixels.tail[edges[part]], pixels.head[edges[part]]
+        low, high = interval(pixels.map, tail, head)
+        jump = potential[tail] - potential[head]
+        low -= jump
+        jump -= high
+        np.maximum(np.maximum(low, jump, out=low), 0.0, out=low)
+        np.multiply(low, pixels.focal_at(edges[part]), out=out[part])
+
+    in_blocks(write, len(edges))
+    return out
 
 
 def support(gap: np.ndarray) -> np.ndarray:

@@ -154,23 +154,32 @@ def _log_ratio(above, below):
 def _planar(normals, position, x, y, z, tail, head, central, wraps, slope, places, limit, out, share=WHOLE):
     """Write the jump of each edge for a crease at each of the places, or 0 beyond ±limit, to `out` (n_places, n_edges).
 
-    Assumes valid pixel numbers and positions inside x, y and z.
+    Assumes valid pixel numbers and positions inside x, y and z. What belongs to a tail is read once for the edges in a
+    row that have it.
     """
     height, width = x.shape
+    last, va, ua = -1, 0, 0
+    xa, ya, za, ax, ay, az, facing = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for e in portion(out.shape[1], share):
-        a, b = np.uint32(tail[e]), np.uint32(head[e])  # unsigned: Numba need not look for negative ones
-        va, ua = row_and_column(position[a], width)
+        if tail[e] != last:
+            last = tail[e]
+            a = np.uint32(last)  # unsigned: Numba need not look for negative ones
+            va, ua = row_and_column(position[a], width)
+            v, u = np.uint32(va), np.uint32(ua)
+            xa, ya, za = x[v, u], y[v, u], z[v, u]
+            ax, ay, az = normals[a, 0], normals[a, 1], normals[a, 2]
+            facing = ax * xa + ay * ya + az * za
+        b = np.uint32(head[e])
         vb, ub = row_and_column(position[b], width)
-        xa, ya, za = x[np.uint32(va), np.uint32(ua)], y[np.uint32(va), np.uint32(ua)], z[np.uint32(va), np.uint32(ua)]
-        xb, yb, zb = x[np.uint32(vb), np.uint32(ub)], y[np.uint32(vb), np.uint32(ub)], z[np.uint32(vb), np.uint32(ub)]
-        ax, ay, az = normals[a, 0], normals[a, 1], normals[a, 2]
+        v, u = np.uint32(vb), np.uint32(ub)
+        xb, yb, zb = x[v, u], y[v, u], z[v, u]
         bx, by, bz = normals[b, 0], normals[b, 1], normals[b, 2]
         for k in range(len(places)):
             at = places[k]
             if central:
                 mx, my, mz = (1.0 - at) * xa + at * xb, (1.0 - at) * ya + at * yb, (1.0 - at) * za + at * zb
                 above = (ax * mx + ay * my + az * mz) * (bx * xb + by * yb + bz * zb)
-                below = (ax * xa + ay * ya + az * za) * (bx * mx + by * my + bz * mz)
+                below = facing * (bx * mx + by * my + bz * mz)
                 jump = _log_ratio(above, below) if above > 0.0 and below > 0.0 else np.inf
                 out[k, e] = jump if -limit < jump < limit else 0.0
             else:

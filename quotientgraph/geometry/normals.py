@@ -220,10 +220,11 @@ def row_and_column(position, width):
     return row, position - row * width
 
 
-@kernel
-def _facing(normals, position, x, y, z, out):
+@kernel(parallel_from=2**19)
+def _facing(normals, position, x, y, z, out, share=WHOLE):
     """Write n·(x, y, z) of each valid pixel to `out`; `position` lies inside the image of x, y and z."""
     width = x.shape[1]
-    for i in range(len(out)):
-        v, u = row_and_column(position[i], width)
+    for i in portion(len(out), share):
+        row, column = row_and_column(position[i], width)
+        v, u = np.uint32(row), np.uint32(column)  # unsigned: Numba need not look for negative ones
         out[i] = normals[i, 0] * x[v, u] + normals[i, 1] * y[v, u] + normals[i, 2] * z[v, u]

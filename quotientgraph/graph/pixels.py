@@ -81,7 +81,7 @@ class PixelGraph:
         """How many pixels one unit of the potential is at the given edges, by default all: (n,), the mean of both ends."""
         focal = np.asarray(self.map.focal)
         if focal.ndim == 0:
-            return np.broadcast_to(focal, self.tail[edges].shape)
+            return np.broadcast_to(focal, self.tail[edges].shape if isinstance(edges, slice) else np.shape(edges))
         return 0.5 * (focal[self.tail[edges]] + focal[self.head[edges]])
 
     @property

@@ -13,7 +13,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from laplacians.core.arrays import blocks, counts
+from laplacians.core.arrays import blocks, counts, gathered
 
 from ..geometry.jumps import Continuity, PlanarJumps, planar
 from .pixels import PixelGraph
@@ -133,12 +133,12 @@ class Quotient:
     @property
     def tail(self) -> np.ndarray:
         """(n_cut,) int32 component at the tail of each cut edge."""
-        return self.labels[self.pixels.tail[self.cut]]
+        return gathered(self.labels, self.pixels.tail, self.cut)
 
     @property
     def head(self) -> np.ndarray:
         """(n_cut,) int32 component at the head of each cut edge."""
-        return self.labels[self.pixels.head[self.cut]]
+        return gathered(self.labels, self.pixels.head, self.cut)
 
     @property
     def at_rim(self) -> np.ndarray:
@@ -183,7 +183,7 @@ class Quotient:
         if at.shape != chosen.shape:
             raise ValueError(f"residual: expected one value for each of the {len(chosen)} edges, got shape {at.shape}")
         merged = connected_components(self.n_components, tail, head)
-        labels = merged[self.labels]
+        labels = gathered(merged, self.labels)
         # One pass over all edges of G0 is quicker than to look up both components of a large part of them.
         many = _MANY_CUT * len(self.cut) > self.pixels.n_edges
         return replace(

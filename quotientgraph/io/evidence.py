@@ -7,7 +7,7 @@ judge, all frames remain and there are no scores.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -54,6 +54,8 @@ class NormalSample:
         Of the whole map.
     taken : (slice, slice)
         Rows and columns of the map that were taken.
+    loops : dict
+        Sums around loops that were found already, by frame; see `loop_sums`.
     """
 
     normals: np.ndarray
@@ -65,6 +67,7 @@ class NormalSample:
     central: bool
     shape: tuple[int, int]
     taken: tuple[slice, slice]
+    loops: dict[bytes, np.ndarray] = field(init=False, default_factory=dict, repr=False)
 
     @classmethod
     def from_map(
@@ -87,14 +90,14 @@ class NormalSample:
         used = _span(valid.any(axis=1)), _span(valid.any(axis=0))
         n, size, valid, x, y, z = n[used], size[used], valid[used], x[used], y[used], z[used]
         n = np.where(valid[..., None], n / np.where(valid, size, 1)[..., None], 0.0)
-        focal = float(np.nanmedian(camera.focal(shape))) / step
+        focal = _typical(camera.focal(shape)) / step
         taken = _within(thin[0], used[0]), _within(thin[1], used[1])
         return cls(n, valid, x, y, z, focal, camera.central, shape, taken)
 
     def seen_by(self, camera: Camera) -> NormalSample:
         """The same pixels with the rays of another camera, which has one for each of them."""
         x, y, z = (part[self.taken] for part in camera.coordinates(self.shape))
-        focal = float(np.nanmedian(camera.focal(self.shape))) / self.taken[0].step
+        focal = _typical(camera.focal(self.shape)) / self.taken[0].step
         return replace(self, x=x, y=y, z=z, focal=focal, central=camera.central)
 
     @property
@@ -105,6 +108,13 @@ class NormalSample:
     def change_axes(self, axes: np.ndarray) -> np.ndarray:
         """The normals in another frame."""
         return change_axes(self.normals, axes)
+
+    def turned(self, axes: np.ndarray) -> NormalSample:
+        """The same pixels with their normals in another frame."""
+        out = replace(self, normals=self.change_axes(axes))
+        if axes.tobytes() in self.loops:
+            out.loops[np.eye(3).tobytes()] = self.loops[axes.tobytes()]
+        return out
 
     def parts(self, axes: np.ndarray) -> list[np.ndarray]:
         """The three components of the normals in another frame, each an (h, w) array."""
@@ -130,6 +140,11 @@ class NormalSample:
         return True
 
 
+def _typical(focal: float | np.ndarray) -> float:
+    """The median of a focal length that may vary over the image."""
+    return float(focal) if np.ndim(focal) == 0 else float(np.nanmedian(focal))
+
+
 def _span(used: np.ndarray) -> slice:
     """The slice from the first to the last True."""
     where = np.flatnonzero(used)
@@ -142,7 +157,17 @@ def _within(whole: slice, part: slice) -> slice:
 
 
 def loop_sums(sample: NormalSample, axes: np.ndarray) -> np.ndarray:
-    """|Sum of the planar model's jumps| around square loops with sides of LOOP pixels, as a slope; NaN if invalid."""
+    """|Sum of the planar model's jumps| around square loops with sides of LOOP pixels, as a slope; NaN if invalid.
+
+    Several judgements ask for the sums of one frame, so the sample keeps them.
+    """
+    key = axes.tobytes()
+    if key not in sample.loops:
+        sample.loops[key] = _loop_sums(sample, axes)
+    return sample.loops[key]
+
+
+def _loop_sums(sample: NormalSample, axes: np.ndarray) -> np.ndarray:
     n = sample.parts(axes)
     towards = sample.towards(n)
     bad = ~sample.valid | (towards > -0.2)  # the sums are inexact where the view is grazing

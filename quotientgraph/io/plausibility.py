@@ -7,7 +7,7 @@ data, the embedded scenes with noise of up to 8°, and the ray-cast real scenes,
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
@@ -97,7 +97,7 @@ def _contradictions(
     if frame_is_stated:
         frames = dict.fromkeys([frame, *FRAMES])
         evidence = detect_frame(normals, mask, view, frames=frames, sample=sample, away_margin=_LIMITS.away)
-    turned = replace(sample, normals=sample.change_axes(frame_axes(frame)))
+    turned = sample.turned(frame_axes(frame))
     text = (
         (_frame(evidence, frame) if evidence is not None else "")
         or (_exchanged(turned, frame) if evidence is not None else "")

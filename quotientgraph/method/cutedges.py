@@ -45,6 +45,14 @@ class Borders:
         pattern, order, start = Pattern.from_edges(graph.n_components, graph.tail, graph.head)
         return cls(pattern, start, graph.cut[order])
 
+    @classmethod
+    def prepared(cls, graph: Quotient, solver: Any) -> Borders:
+        """Group the cut edges of a graph, and let a solver that can begin with the pattern alone do so."""
+        borders = cls.from_graph(graph)
+        if hasattr(solver, "prepare"):
+            solver.prepare(borders.pattern)
+        return borders
+
 
 @dataclass(frozen=True)
 class CutEdges:
@@ -91,7 +99,12 @@ class CutEdges:
 
     @classmethod
     def from_graph(
-        cls, graph: Quotient, potential: np.ndarray, scale: float | np.ndarray, given_up: CutEdges | None = None
+        cls,
+        graph: Quotient,
+        potential: np.ndarray,
+        scale: float | np.ndarray,
+        borders: Borders | None = None,
+        given_up: CutEdges | None = None,
     ) -> CutEdges:
         """Gather what the weights of a graph's cut edges need.
 
@@ -101,11 +114,13 @@ class CutEdges:
         potential : (n_pixels,) float64
         scale : float or (n_pixels,) float64
             Factor of a residual before it is compared with the outlier thresholds; see `Outliers.scale`.
+        borders : Borders, optional
+            Those of the graph, if they are known.
         given_up : CutEdges, optional
             Those of a finer graph, on the host, that nobody needs any more: their memory is used again. A system takes
             longer to hand out new memory than it takes to fill it.
         """
-        pixels, borders = graph.pixels, Borders.from_graph(graph)
+        pixels, borders = graph.pixels, borders or Borders.from_graph(graph)
         pattern, start, number = borders.pattern, borders.start, borders.number
         n_cut, one_sided = len(number), graph.jump.ndim == 2
 

@@ -16,6 +16,7 @@ import numpy as np
 
 import laplacians
 from laplacians.core.arrays import namespace, to_host
+from laplacians.core.sharing import Later
 
 from ..graph.quotient import Quotient
 from ..settings import Settings
@@ -24,6 +25,8 @@ from .filling import LeaveOut, fill
 from .outcome import Outcome, Progress, centred_pieces, reporter, warnings_of
 from .scales import Known, Scales
 from .weights import Outliers
+
+_MANY_CUT = 10_000  # cut edges from which on it pays to group them, and to order their components, beside the filling
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,12 +155,15 @@ def optimize(
         began = laplacians.working_clock()
         known = hooks.known
         whole = graph if hooks.absorb is None else hooks.absorb(graph)
+        # What joining leaves of the components is not known yet, and large maps need the memory for filling.
+        certain = hooks.join is None and known is None and xp is np and isinstance(whole.jump, np.ndarray)
+        ahead = Later(Borders.prepared, whole, backend) if certain and len(whole.cut) > _MANY_CUT else None
         inside = fill(whole, fill_backend, hooks.leave_out, hooks.precise)
         filled = laplacians.working_clock()
         joined = None if hooks.join is None else hooks.join(whole, inside.potential)
         whole, start = (whole, inside.potential) if joined is None else (joined.graph, joined.potential)
         placed = joined is not None and joined.placed
-        cut = CutEdges.from_graph(whole, start, scale)
+        cut = CutEdges.from_graph(whole, start, scale, ahead.result() if ahead else None)
         borders = Borders(cut.pattern, cut.start, cut.number) if whole is graph else None
         scales = Scales(whole, cut, start, settings, backend, report, xp, known, placed)
         converged = scales.descend()

@@ -13,11 +13,11 @@ import numpy as np
 
 import laplacians
 from laplacians import LaplacianSystem, Pattern, solve_checked
-from laplacians.core.arrays import to_device
+from laplacians.core.arrays import gathered, to_device
 
 from ..graph.quotient import Quotient
 from ..settings import Settings
-from .cutedges import CutEdges
+from .cutedges import Borders, CutEdges
 from .merging import merged
 from .outcome import Progress, Step
 from .weights import Outliers, pair_terms
@@ -105,7 +105,9 @@ class Scales:
     @property
     def potential(self) -> Any:
         """(n_pixels,) the potential that the optimisation has reached."""
-        return self.base + self.shift[self.labels]
+        moved = gathered(self.shift, self.labels)
+        moved += self.base
+        return moved
 
     def descend(self, cut: CutEdges | None = None, limit: int | None = None, shorten: float = 1.0) -> bool:
         """Reweight and solve until the energy has settled, merging on the way if the settings ask for it.
@@ -194,7 +196,9 @@ class Scales:
         self.alignments = 1
         if self.xp is np:
             scale = self.outliers.scale(graph.pixels.map)
-            self._enter(graph, CutEdges.from_graph(graph, self.base, scale, given_up=cut))
+            last = self.iteration >= self.settings.max_iterations
+            borders = Borders.prepared(graph, None if last or self.known else self.solver)
+            self._enter(graph, CutEdges.from_graph(graph, self.base, scale, borders, given_up=cut))
             return
         became = self.xp.empty(cut.pattern.n, dtype=np.int32)
         became[before] = to_device(graph.labels, self.xp)

@@ -3,7 +3,7 @@
 A backend is any class whose instances have ``solve(system) -> Solution``; its constructor takes its options as
 keywords. Another package adds one by declaring an entry point in the group ``quotientgraph.solvers``. A backend is given
 systems of numpy arrays, unless its class says ``on_device = True``: then it is given them as they are, which may be on the
-GPU.
+GPU. It may have ``prepare(pattern)``, to begin with what depends on the pattern alone.
 """
 
 from __future__ import annotations

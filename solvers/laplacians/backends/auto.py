@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import array_namespace
+from ..pattern import Pattern
 from ..solution import Solution
 from ..system import LaplacianSystem
 from .cupy_cg import CupyCG
@@ -45,9 +46,12 @@ class Auto:
             return CupyCG()
         solves, iterations = system.pattern.memo.get("auto", (0, 0))
         hard = iterations > ITERATIONS_PER_ROOT * system.n**0.5 * solves > 0
-        if system.n <= ALWAYS_DIRECT or hard or (system.n <= DIRECT_ON_QUOTIENTS and _has_hubs(system)):
-            return Direct()
-        return Multigrid()
+        return Direct() if hard or _is_for_direct(system.pattern) else Multigrid()
+
+    def prepare(self, pattern: Pattern) -> None:
+        """Have what depends on a pattern alone found while the caller goes on."""
+        if array_namespace(pattern.tail) is np and _is_for_direct(pattern):
+            Direct().prepare(pattern)
 
     def solve(self, system: LaplacianSystem) -> Solution:
         """Solve a system with the backend chosen for it, and remember with its pattern how many iterations it took."""
@@ -58,6 +62,11 @@ class Auto:
         return solution
 
 
-def _has_hubs(system: LaplacianSystem) -> bool:
+def _is_for_direct(pattern: Pattern) -> bool:
+    """Whether systems of a pattern are factorised from the start."""
+    return pattern.n <= ALWAYS_DIRECT or (pattern.n <= DIRECT_ON_QUOTIENTS and _has_hubs(pattern))
+
+
+def _has_hubs(pattern: Pattern) -> bool:
     """Whether some unknown has more neighbours than a pixel can have."""
-    return bool(np.diff(system.pattern.adjacency[0]).max(initial=0) > GRID_DEGREE)
+    return bool(np.diff(pattern.adjacency[0]).max(initial=0) > GRID_DEGREE)

