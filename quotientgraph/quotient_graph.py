@@ -156,6 +156,7 @@ class QuotientGraph(ExportedQuotient):
             pixels, _ = without_lines(pixels, forbidden)
         jump = jumps_of(pixels, continuity)
         doubts = [] if checked is None else checked.result()
+        about_slope = slope_warnings(pixels.map.slope, pixels.map.keeps_slope)
         formed = working_clock()
         chosen = resolved_angle(settings.angle if angle == "auto" else angle, pixels)
         by_angle = angle == "auto" and labels is None and image is None
@@ -165,14 +166,7 @@ class QuotientGraph(ExportedQuotient):
             angle=chosen,
             preset=preset if by_angle else None,
             seconds={"graph": formed - began, "components": working_clock() - formed},
-            warnings=(
-                *found.warnings,
-                *about_mask,
-                *about_image,
-                *corrected,
-                *doubts,
-                *slope_warnings(pixels.map.slope, pixels.map.keeps_slope),
-            ),
+            warnings=(*found.warnings, *about_mask, *about_image, *corrected, *doubts, *about_slope),
         )
 
     def optimize(

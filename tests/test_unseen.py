@@ -72,7 +72,7 @@ def test_sources_of_random_scenes():
     [case] = find(["random:tabletop?seed=3&shape=30x40&noise=1"])
     exact = scenes.random("tabletop", 3, shape=(30, 40))
     np.testing.assert_array_equal(case.maps.normals, exact.with_noise(1, seed=3).normals)
-    with pytest.raises(ValueError, match="one of bits, noise and bias"):
+    with pytest.raises(ValueError, match="one of bits, noise, bias and turn"):
         _ = Case("both", "random:heap?seed=1&noise=1&bits=8").maps
 
 

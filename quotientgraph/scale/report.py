@@ -42,7 +42,8 @@ class Report:
         "none".
     as_in_memory : bool
         Whether `quotientgraph.integrate` with the same settings would also have placed them in this way. It is False for a
-        map with such faces whose borders could not be judged in tiles; a warning says why.
+        map with such faces whose borders could not be judged in tiles, and for one whose faces are bent so that memory would
+        look for a smooth error of the normals; a warning says why.
     seconds : dict
         Time by stage; "cluster" is what passed before the first of them.
     tasks : dict
