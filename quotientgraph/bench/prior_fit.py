@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from .. import Orthographic, QuotientGraph, scenes
-from ..beyond.plugging import hooks_for
+from ..beyond.plugging import hooks_for, prepared
 from ..beyond.prior import Prior
 from ..beyond.prior.certainty import certainty_cues
 from ..beyond.prior.placement import Placing
@@ -57,13 +57,15 @@ def fit(per_kind: int) -> dict[str, dict[str, float]]:
     """The constants of the model, by name, for dense and for sparse priors."""
     cues: dict[str, list[np.ndarray]] = {"dense": [], "sparse": []}
     right: dict[str, list[np.ndarray]] = {"dense": [], "sparse": []}
-    for i, (graph, scene) in enumerate(drawn("tune", per_kind)):
+    settings = Settings.from_preset("best")
+    for i, (given, scene) in enumerate(drawn("tune", per_kind)):
+        graph, joins = prepared(given, settings)
         for make in MAKES:
             known = Prior.from_depth(graph, coarse_depth(scene, make, seed=i))
             assert known is not None
             prior = _Recorded(**vars(known))
-            settings = Settings.from_preset("best")
-            result = Reconstruction.from_outcome(optimize(graph, settings, hooks_for(graph, settings, None, prior)))
+            hooks = hooks_for(graph, settings, joins, None, prior)
+            result = Reconstruction.from_outcome(optimize(graph, settings, hooks))
             placing = prior.placings[-1]
             found, cell = certainty_cues(placing), placing.cells.of[::_EVERY]
             kind = "sparse" if placing.cells.sparse else "dense"

@@ -66,11 +66,11 @@ class CreaseLines:
 
         if normal_map.camera.central:
             rays = normal_map.camera.coordinates(normal_map.shape)
-            ends = (
+            one, other = (
                 rays_between(rays, facts.row + at * facts.down, facts.column + at * facts.along)
                 for at in (facts.first, facts.last)
             )
-            across = np.cross(*ends)
+            across = np.cross(one, other)
         else:
             across = np.stack([-facts.down, facts.along, np.zeros(len(facts.n))], axis=1)
         length = np.linalg.norm(across, axis=1)
