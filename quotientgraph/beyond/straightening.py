@@ -49,14 +49,10 @@ class _Constants:
     narrowest: float = 0.5
     rounds: int = 8
     parts: int = 4  # of the faces, each of which is left out once
-    told: float = (
-        0.8  # part of the bend of faces left out that may be left: on exact maps it is 0.93 and more, else 0.3
-    )
+    told: float = 0.8  # part of the bend of such faces that may be left: 0.93 and more is on exact maps, else 0.3
     bent: tuple[float, float] = (0.25, 8.0)  # degrees by which faces are bent that are asked
-    contradicted: float = (
-        1.0  # errors by which ridges miss their lines before, and the part of that which is left after
-    )
-    better: float = 0.75
+    contradicted: float = 1.0  # errors by which ridges miss their lines before, at least,
+    better: float = 0.75  # and the part of it that may be left afterwards
 
 
 _CHOSEN = _Constants()
@@ -177,11 +173,9 @@ def _faces(whole: Quotient, field: _Spline) -> _FaceEquations:
     row, column = np.divmod(seen.position[own], width)
     size = max(height, width) / _CHOSEN.cells
     rows, columns = (max(1, round(n / size)) for n in (height, width))
-    cell = ((row + 0.5) * rows / height).astype(np.int64) * columns + ((column + 0.5) * columns / width).astype(
-        np.int64
-    )
+    down, along = ((row + 0.5) * rows / height).astype(np.int64), ((column + 0.5) * columns / width).astype(np.int64)
     # Faces in the order of their components, and cells within them.
-    group = np.unique(whole.labels[own] * np.int64(rows * columns) + cell, return_inverse=True)[1]
+    group = np.unique((whole.labels[own] * np.int64(rows) + down) * columns + along, return_inverse=True)[1]
     count = np.bincount(group).astype(np.float64)
 
     def mean(values: np.ndarray) -> np.ndarray:
@@ -228,11 +222,11 @@ class _Creases:
         size = np.linalg.norm(np.cross(lines.left, lines.right), axis=1)[:, None]
         change = np.einsum("ij,ijk->ik", np.cross(lines.right, lines.across), _response(lines.left))
         change += np.einsum("ij,ijk->ik", np.cross(lines.across, lines.left), _response(lines.right))
-        matrix = np.einsum("ik,ij->ikj", field.at(lines.row, lines.column), change / size).reshape(
-            len(size), 6 * field.n
-        )
+        matrix = np.einsum("ik,ij->ikj", field.at(lines.row, lines.column), change / size)
         weight = np.minimum(lines.sides, _CHOSEN.most_sides) * np.where(lines.ridge, 1.0, _CHOSEN.valleys)
-        return cls(matrix, -lines.misses, weight / max(weight.sum(), 1e-12), lines.error)
+        return cls(
+            matrix.reshape(len(size), 6 * field.n), -lines.misses, weight / max(weight.sum(), 1e-12), lines.error
+        )
 
 
 def _left_of_others(field: _Spline, faces: _FaceEquations, creases: _Creases) -> float:
