@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from quotientgraph import Orthographic, QuotientGraph, integrate, scenes
+from quotientgraph.beyond.certainty import certainty
 from quotientgraph.beyond.crease_lines import CreaseLines
 from quotientgraph.beyond.flatness import Faces
 from quotientgraph.beyond.plugging import prepared
@@ -81,6 +82,8 @@ class TestBentRooms:
         assert degrees_off(found, exact) < 1.5
         assert Faces.of_graph(found).notable
         assert np.array_equal(found.labels, graph.labels)
+        assert 2.0 < found.pixels.map.straightened < 4.0
+        assert graph.pixels.map.straightened == 0.0
 
     def test_depth_is_better_and_the_user_is_told(self):
         exact = scenes.random("stairwell", 4, shape=(240, 320), camera="pinhole")
@@ -93,6 +96,15 @@ class TestBentRooms:
         assert not any("smooth error" in text for text in plain.warnings)
         assert np.array_equal(plain.graph.pixels.map.normals, graph.pixels.map.normals)
         assert np.array_equal(found.potential, graph.optimize().potential)
+
+    def test_the_graph_of_the_result_can_be_kept(self, tmp_path):
+        """A saved graph has the straightened normals, and remembers that they are."""
+        scene = scenes.random("stairwell", 4, shape=(240, 320), camera="pinhole").with_bias(3, seed=2)
+        graph = straightened(graph_of(scene))
+        graph.save(tmp_path / "graph.npz")
+        again = QuotientGraph.load(tmp_path / "graph.npz")
+        assert np.array_equal(again.pixels.map.normals, graph.pixels.map.normals)
+        assert again.pixels.map.straightened == graph.pixels.map.straightened > 2
 
     def test_own_components_stay(self):
         """Labels that a user gives are not formed anew with the straightened normals."""
@@ -141,3 +153,12 @@ class TestExactMaps:
         bent = scenes.make("boxes", shape=(240, 320)).with_bias(3, seed=1, kind="turn")
         lines = CreaseLines.from_graph(graph_of(bent))
         assert np.degrees(np.median(np.abs(lines.misses[lines.ridge]))) > 0.6
+
+
+def test_less_is_believed_of_straightened_maps():
+    """The same reconstruction is rated with lower confidence if its normals had to be straightened."""
+    result = graph_of(scenes.random("stairwell", 4, shape=(120, 160), camera="pinhole")).optimize()
+    judged, held = result.judged, np.full(result.graph.pixels.n_pixels, 0.5)
+    pixels = judged.graph.pixels
+    moved = replace(judged.graph, pixels=replace(pixels, map=replace(pixels.map, straightened=2.0)))
+    assert (certainty(replace(judged, graph=moved), held) < certainty(judged, held)).all()

@@ -68,7 +68,7 @@ def save_graph(graph: Quotient, path: str | PathLike[str]) -> None:
         "kind": _KIND, "version": _VERSION, "shape": list(source.shape), "camera": camera, "dropped": source.dropped,
         "connectivity": pixels.connectivity, "n_levels": len(levels), "first_level": first.level, "angle": graph.angle,
         "preset": graph.preset, "warnings": list(graph.warnings), "wrap": source.wrap.flags.tolist(),
-        "slope": list(source.slope), "keeps_slope": source.keeps_slope,
+        "slope": list(source.slope), "keeps_slope": source.keeps_slope, "straightened": source.straightened,
     }  # fmt: skip
     arrays["facts"] = np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8)
     with atomic(Path(path)) as part, part.open("wb") as file:
@@ -146,16 +146,12 @@ def _pixels(arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> PixelGraph:
     _need((not wrap.x or width > 2) and (not wrap.y or height > 2) and np.isfinite(right + down), "wrap")
     _need(not (wrap.top or wrap.bottom) or (wrap.x and width % 2 == 0 and width > 7 and height > 1), "wrap")
     _need(not wrap or not isinstance(camera, Pinhole), "wrap")
+    straightened = float(facts.get("straightened", 0.0))
+    _need(straightened >= 0, "straightened")
     source = NormalMap(
-        normals,
-        index.reshape(height, width),
-        position,
-        camera,
-        dropped,
-        wrap,
-        (right, down),
-        bool(facts.get("keeps_slope")),
-    )
+        normals, index.reshape(height, width), position, camera, dropped, wrap, (right, down),
+        bool(facts.get("keeps_slope")), straightened,
+    )  # fmt: skip
     _need(bool((source.facing < 0).all()), "camera")
     pixels = PixelGraph.from_map(source, facts["connectivity"])
     removed = arrays["removed"].astype(np.int32)
@@ -171,7 +167,7 @@ def _check_map(source: NormalMap) -> None:
     """Raise ValueError if a normal map has properties that the file would not keep."""
     plain = NormalMap(
         source.normals, source.index, source.position, source.camera, source.dropped, source.wrap, source.slope,
-        source.keeps_slope,
+        source.keeps_slope, source.straightened,
     )  # fmt: skip
     for field in fields(NormalMap):
         kept = getattr(plain, field.name)

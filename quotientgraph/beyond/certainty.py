@@ -40,6 +40,7 @@ class _Constants:
     torn: float = 0.3  # pixels by which a border must be torn, and
     notable: float = 0.01  # of the potential (of its range, for parallel rays)
     reach: float = 15.0  # pixels within which a contradiction counts most
+    straightened: float = -0.38  # log-odds that count in addition where a smooth error was taken out of the normals
 
 
 _RIGHT, _CHOSEN = _Right(), _Constants()
@@ -60,12 +61,13 @@ def certainty(judged: Judgement, held: np.ndarray) -> np.ndarray:
     if judged.graph.n_components == 1:
         return np.ones(len(held))
     labels, (standing, contradicted, size, out) = judged.graph.labels, _component_cues(judged)
+    always = _RIGHT.always + (_CHOSEN.straightened if judged.graph.pixels.map.straightened else 0.0)
     for part in blocks(len(out)):
         label = labels[part]
         odds = _RIGHT.held * held[part] + _RIGHT.standing * standing[label] + _RIGHT.contradicted * contradicted[label]
         odds += _RIGHT.contradicted_near * np.log1p(out[part])
         odds += _RIGHT.size * size[label]
-        odds += _RIGHT.always
+        odds += always
         out[part] = 1 / (1 + np.exp(-odds))
     return out
 

@@ -87,11 +87,9 @@ def straightened(graph: _Q) -> _Q | None:
     found = replace(graph, pixels=pixels, jump=jumps_of(pixels, planar))
     if not Faces.of_graph(found).notable:
         return None
-    moved = np.linalg.norm(straight.normals - graph.pixels.map.normals, axis=1)
-    degrees = np.degrees(np.sqrt(np.mean(moved**2)))
     text = (
-        f"the normals have a smooth error of about {degrees:.1f}°, as networks make it, which bends flat faces and turns "
-        'their edges; it was taken out (straightening="none" leaves it in)'
+        f"the normals have a smooth error of about {straight.straightened:.1f}°, as networks make it, which bends flat "
+        'faces and turns their edges; it was taken out (straightening="none" leaves it in)'
     )
     return replace(found, warnings=(*graph.warnings, text))
 
@@ -272,4 +270,5 @@ def _applied(seen: NormalMap, field: _Spline, values: np.ndarray) -> NormalMap:
         normals[own] = turned / np.linalg.norm(turned, axis=1)[:, None]
     away = replace(seen, normals=normals).facing >= 0
     normals[away] = seen.normals[away]
-    return replace(seen, normals=normals)
+    degrees = np.degrees(np.sqrt(np.mean(np.square(normals - seen.normals).sum(axis=1))))
+    return replace(seen, normals=normals, straightened=float(degrees))

@@ -52,6 +52,9 @@ class NormalMap:
         potential, per pixel. See `quotientgraph.beyond.net_slope`.
     keeps_slope : bool
         Whether that slope is added to the depth in the end.
+    straightened : float
+        Degrees in the root mean square by which a smooth error was taken out of the normals; see
+        `quotientgraph.beyond.straightening`.
     """
 
     normals: np.ndarray
@@ -62,6 +65,7 @@ class NormalMap:
     wrap: Wrap = field(default_factory=Wrap)
     slope: tuple[float, float] = (0.0, 0.0)
     keeps_slope: bool = False
+    straightened: float = 0.0
 
     @classmethod
     def from_array(
