@@ -162,3 +162,17 @@ def test_less_is_believed_of_straightened_maps():
     pixels = judged.graph.pixels
     moved = replace(judged.graph, pixels=replace(pixels, map=replace(pixels.map, straightened=2.0)))
     assert (certainty(replace(judged, graph=moved), held) < certainty(judged, held)).all()
+
+
+def test_maps_in_tiles_say_that_they_are_not_straightened(tmp_path):
+    """In tiles no smooth error is looked for; where memory would, the report says so, unless the user wants it so."""
+    pytest.importorskip("zarr")
+    from quotientgraph import scale
+
+    bent = scenes.random("stairwell", 4, shape=(96, 128), camera="pinhole").with_bias(3, seed=2)
+    how = {"camera": bent.camera, "frame": "opencv", "tile": 64, "workers": 1}
+    _, report = scale.integrate(bent.normals, bent.mask, out=tmp_path / "a.zarr", **how)
+    assert not report.as_in_memory
+    assert any('straightening="none"' in text for text in report.warnings)
+    _, report = scale.integrate(bent.normals, bent.mask, out=tmp_path / "b.zarr", straightening="none", **how)
+    assert report.as_in_memory
