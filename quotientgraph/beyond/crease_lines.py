@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from laplacians.core.arrays import weighted_median
+
 from ..graph.quotient import Quotient
 from .border_facts import PieceFacts
 from .border_pieces import BorderPieces
@@ -95,7 +97,4 @@ class CreaseLines:
         """Median over the sides of all ridges of how many errors they miss their planes by; 0 if there are no ridges."""
         if not self.ridge.any():
             return 0.0
-        errors, sides = (np.abs(misses) / self.error)[self.ridge], self.sides[self.ridge]
-        order = np.argsort(errors, kind="stable")
-        so_far = np.cumsum(sides[order])
-        return float(errors[order[np.searchsorted(so_far, 0.5 * so_far[-1])]])
+        return weighted_median((np.abs(misses) / self.error)[self.ridge], self.sides[self.ridge])

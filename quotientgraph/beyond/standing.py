@@ -13,6 +13,8 @@ from typing import Self
 
 import numpy as np
 
+from laplacians.core.arrays import weighted_median
+
 from ..graph.quotient import Quotient
 from ..graph.selection import connected_components
 from ..method.outcome import Outcome
@@ -137,7 +139,7 @@ class Standing:
         block = connected_components(n, np.append(tail, pins.left), np.append(head, pins.right))
         for k in range(int(block.max()) + 1):
             of = np.flatnonzero(block == k)
-            shift[of] -= _weighted_median(shift[of], self.size[of])
+            shift[of] -= weighted_median(shift[of], self.size[of])
         return shift
 
     def log_likelihood(self, shift: np.ndarray) -> float:
@@ -174,9 +176,3 @@ def _more(
         left_front=all_of([w.left_front, beside]),
         right_front=all_of([w.right_front, beside]),
     )
-
-
-def _weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
-    order = np.argsort(values)
-    below = np.cumsum(weight[order])
-    return float(values[order][np.searchsorted(below, 0.5 * below[-1])])

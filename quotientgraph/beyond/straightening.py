@@ -18,6 +18,7 @@ and agree better with them after; on an exact map, however curved, they agree wi
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -132,6 +133,12 @@ class _Spline:
             count += len(rows)
         return total / count
 
+    @cached_property
+    def cost(self) -> np.ndarray:
+        """(6n, 6n) matrix whose form is what rough and large fields of p and t cost."""
+        plain = _CHOSEN.small / (6 * self.n) * np.eye(6 * self.n)
+        return np.kron(_CHOSEN.smooth * self.roughness(), np.eye(6)) + plain
+
 
 def _response(normals: np.ndarray) -> np.ndarray:
     """(m, 3, 6) how normals (m, 3) change with p and t."""
@@ -201,7 +208,7 @@ def _faces(whole: Quotient, field: _Spline) -> _FaceEquations:
 
 @dataclass(frozen=True, eq=False)
 class _Creases:
-    """How far the directions of creases are from the lines that are seen: −(right − matrix @ x).
+    """The misses of creases with coefficients x, ``matrix @ x − right``; see `CreaseLines.misses`.
 
     Attributes
     ----------
@@ -243,12 +250,10 @@ def _fitted(field: _Spline, faces: _FaceEquations, creases: _Creases, share: np.
 
     `share` (m,) is how much each face counts.
     """
-    n = faces.right.shape[1]
-    plain = np.kron(_CHOSEN.smooth * field.roughness(), np.eye(6)) + _CHOSEN.small / n * np.eye(n)
-    values = np.zeros(n)
+    values = np.zeros(faces.right.shape[1])
     for scale in np.radians(np.geomspace(_CHOSEN.widest, _CHOSEN.narrowest, _CHOSEN.rounds)):
         weight = share / (1 + np.maximum(faces.bend(values), 0) / scale**2) ** 2
-        matrix, right = plain + np.tensordot(weight, faces.matrix, 1), weight @ faces.right
+        matrix, right = field.cost + np.tensordot(weight, faces.matrix, 1), weight @ faces.right
         off = (creases.right - creases.matrix @ values) ** 2 / (scale**2 + creases.error**2)
         trust = _CHOSEN.creases * creases.weight / (1 + off) ** 2
         weighted = creases.matrix * trust[:, None]

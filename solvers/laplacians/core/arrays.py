@@ -210,6 +210,17 @@ def order_within(group: np.ndarray, values: np.ndarray) -> np.ndarray:
     return order[np.argsort(group[order].astype(np.uint16), kind="stable")]
 
 
+def weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
+    """The least of the values (n,), at least one, up to which half of all weight (n,) lies.
+
+    >>> weighted_median(np.array([3.0, 1.0, 2.0]), np.array([5.0, 1.0, 1.0]))
+    3.0
+    """
+    order = np.argsort(values)
+    so_far = np.cumsum(weight[order])
+    return float(values[order[np.searchsorted(so_far, 0.5 * so_far[-1])]])
+
+
 def csr_matrix(values: Any, column: Any, start: Any) -> Any:
     """The square CSR matrix of `scipy.sparse` or, for arrays on the GPU, of `cupyx.scipy.sparse`."""
     if array_namespace(values) is np:
