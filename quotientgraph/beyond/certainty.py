@@ -3,7 +3,8 @@
 Springs tell how firmly a component is held by borders that fit (`quotientgraph.beyond.confidence`), but not whether these
 borders fit by chance. Two things do, in scenes whose borders can be judged. A face that stands on another one meets it in a
 valley, which seldom happens by chance. And a border that looks like a contact but is torn contradicts the places of the two
-faces, or one of them is several parallel faces in one; pixels close to it are the most doubtful.
+faces, or one of them is several parallel faces in one; pixels close to it are the most doubtful. And where the same joining ends
+elsewhere as soon as its evidence is disturbed (`quotientgraph.beyond.steadiness`), it was decided by a hair.
 """
 
 from __future__ import annotations
@@ -19,18 +20,20 @@ from ..geometry.normals import row_and_column
 from ..graph.quotient import Quotient
 from .joining import Judgement, Witnesses, weight_of_sides
 from .ridges import RIDGE
+from .steadiness import unsteadiness
 
 
 @dataclass(frozen=True)
 class _Right:
     """Log-odds that a pixel is right within 2 % per unit of each cue, fitted by `quotientgraph.bench.certainty_fit`."""
 
-    held: float = 1.7670
-    standing: float = 0.4054
-    contradicted: float = -2.4341
-    contradicted_near: float = -0.4909
-    size: float = 0.1506
-    always: float = -0.7169
+    held: float = 1.4755
+    standing: float = 0.2461
+    contradicted: float = -2.1653
+    contradicted_near: float = -0.3588
+    size: float = 0.0554
+    unsteady: float = -2.9959
+    always: float = 0.3563
 
 
 @dataclass(frozen=True)
@@ -40,7 +43,7 @@ class _Constants:
     torn: float = 0.3  # pixels by which a border must be torn, and
     notable: float = 0.01  # of the potential (of its range, for parallel rays)
     reach: float = 15.0  # pixels within which a contradiction counts most
-    straightened: float = -0.38  # log-odds that count in addition where a smooth error was taken out of the normals
+    straightened: float = -0.33  # log-odds that count in addition where a smooth error was taken out of the normals
 
 
 _RIGHT, _CHOSEN = _Right(), _Constants()
@@ -48,7 +51,7 @@ _NOTHING = 60.0  # times the reach: beyond it a contradiction counts less than c
 _CELL = 4  # pixels: the side of the cells for which nearness is computed
 
 
-def certainty(judged: Judgement, held: np.ndarray) -> np.ndarray:
+def certainty(judged: Judgement, held: np.ndarray, settled: tuple[tuple[int, int], ...] = ()) -> np.ndarray:
     """(n_pixels,) probability that the depth is right within 2 %, for parallel rays within 2 % of its range.
 
     Parameters
@@ -57,16 +60,17 @@ def certainty(judged: Judgement, held: np.ndarray) -> np.ndarray:
         The borders of faces.
     held : (n_pixels,) float64
         How firmly the component of each pixel is held by springs, 0 … 1.
+    settled : pairs of pixels
+        Whose depth relative to each other is known.
     """
     if judged.graph.n_components == 1:
         return np.ones(len(held))
-    labels, (standing, contradicted, size, out) = judged.graph.labels, _component_cues(judged)
+    labels, (cues, out) = judged.graph.labels, _component_cues(judged, settled)
+    of_component = sum(getattr(_RIGHT, name) * cue for name, cue in cues.items())
     always = _RIGHT.always + (_CHOSEN.straightened if judged.graph.pixels.map.straightened else 0.0)
     for part in blocks(len(out)):
-        label = labels[part]
-        odds = _RIGHT.held * held[part] + _RIGHT.standing * standing[label] + _RIGHT.contradicted * contradicted[label]
+        odds = _RIGHT.held * held[part] + of_component[labels[part]]
         odds += _RIGHT.contradicted_near * np.log1p(out[part])
-        odds += _RIGHT.size * size[label]
         odds += always
         out[part] = 1 / (1 + np.exp(-odds))
     return out
@@ -74,19 +78,19 @@ def certainty(judged: Judgement, held: np.ndarray) -> np.ndarray:
 
 def certainty_cues(judged: Judgement, held: np.ndarray) -> dict[str, np.ndarray]:
     """(n_pixels,) cues, by the names of the fields of `_Right`; parameters as in `certainty`."""
-    labels, (standing, contradicted, size, near) = judged.graph.labels, _component_cues(judged)
+    labels, (cues, near) = judged.graph.labels, _component_cues(judged, ())
     return {
         "held": held,
-        "standing": standing[labels],
-        "contradicted": contradicted[labels],
+        **{name: cue[labels] for name, cue in cues.items()},
         "contradicted_near": np.log1p(near),
-        "size": size[labels],
         "always": np.ones(len(labels)),
     }
 
 
-def _component_cues(judged: Judgement) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """(n_components,) cues `standing`, `contradicted` and `size`, and (n_pixels,) the contradictions near each pixel."""
+def _component_cues(
+    judged: Judgement, settled: tuple[tuple[int, int], ...]
+) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """(n_components,) cues of components by name, and (n_pixels,) the contradictions near each pixel."""
     graph, facts = judged.graph, judged.facts
     w = Witnesses.from_judgement(judged)
     n, size, pixels = graph.n_components, graph.sizes, graph.pixels
@@ -101,8 +105,13 @@ def _component_cues(judged: Judgement) -> tuple[np.ndarray, np.ndarray, np.ndarr
     told = np.tile(np.flatnonzero(against), 2)
     component = np.where(np.arange(len(told)) < len(told) // 2, w.left[told], w.right[told])
     near = nearby(graph, component, facts.row[w.piece[told]], facts.column[w.piece[told]], against[told])
-    standing = np.log1p(of_component(np.where(~torn & valley, contact, 0.0)))
-    return standing, np.log1p(of_component(against) / np.sqrt(size)), np.log(size / size.sum()), near
+    cues = {
+        "standing": np.log1p(of_component(np.where(~torn & valley, contact, 0.0))),
+        "contradicted": np.log1p(of_component(against) / np.sqrt(size)),
+        "size": np.log(size / size.sum()),
+        "unsteady": unsteadiness(judged, w, settled),
+    }
+    return cues, near
 
 
 def nearby(

@@ -48,7 +48,7 @@ def judged(outcome: Outcome) -> Outcome:
     if outcome.judged is not None:
         borders = outcome.judged.at(outcome.potential)
         graph, low = borders.graph, CHOSEN.unlikely
-        sure = certainty(borders, sure)
+        sure = certainty(borders, sure, outcome.settled)
     text = doubt(graph, outcome.potential, sure, low)
     if text:
         logger.warning(text)

@@ -1,0 +1,85 @@
+"""Steadiness: which components would stand elsewhere if their borders had spoken a little differently.
+
+Joining decides by what the borders say, and some of its decisions are close. Which ones shows when it is repeated: what each pair
+of components says about its offset is disturbed at random, and everything is joined anew. A component that many firm
+borders hold stays where it is; one that hangs on a close decision, with all that hangs on it in turn, is found elsewhere in some
+of the arrangements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from laplacians.core.arrays import weighted_median
+
+from ..graph.selection import connected_components
+from .border_junctions import log_probabilities
+from .joining import Judgement, Witnesses, join
+
+
+@dataclass(frozen=True)
+class _Constants:
+    """Chosen on the random scenes of the split "tune"."""
+
+    times: int = 8  # arrangements
+    disturbance: float = 2.0  # standard deviation of what is added to log-odds
+    moved: float = 0.02  # of the potential (of its range, for parallel rays): a component that moves by more stands elsewhere
+    crumb: float = 2e-4  # of the pixels: what is smaller stays with its neighbour
+
+
+_CHOSEN = _Constants()
+
+
+def unsteadiness(judged: Judgement, witnesses: Witnesses, settled: tuple[tuple[int, int], ...] = ()) -> np.ndarray:
+    """(n_components,) share of the arrangements by disturbed evidence in which a component stands elsewhere.
+
+    Most pixels are taken to stand where they do, so it is always the smaller part that is said to move.
+
+    Parameters
+    ----------
+    judged : Judgement
+        The borders at the present potential.
+    witnesses : Witnesses
+        What they say.
+    settled : pairs of pixels
+        Whose depth relative to each other is known.
+    """
+    pairs = judged.graph.labels[np.array(settled, dtype=np.int64).reshape(-1, 2)]
+    group = _kept_together(witnesses, judged.graph.sizes, pairs)
+    size = np.bincount(group, judged.graph.sizes)
+    left, right = group[witnesses.left], group[witnesses.right]
+    w = _chosen(replace(witnesses, left=left, right=right), left != right)
+    elsewhere = np.zeros(len(size))
+    if not len(w.left):
+        return elsewhere[group]
+    pair, number = np.unique(np.minimum(w.left, w.right) * len(size) + np.maximum(w.left, w.right), return_inverse=True)
+    turned = np.where(w.left < w.right, 1.0, -1.0)
+    contact, front = w.touch - np.logaddexp(w.left_front, w.right_front), w.left_front - w.right_front
+    disturbed = _CHOSEN.disturbance * np.random.default_rng(0).standard_normal((_CHOSEN.times, 2, len(pair)))
+    for of_contact, of_front in disturbed[:, :, number]:
+        touch, left_front, right_front = log_probabilities(contact + of_contact, front + turned * of_front).T
+        shift = join(len(size), replace(w, touch=touch, left_front=left_front, right_front=right_front), size)
+        elsewhere += np.abs(shift - weighted_median(shift, size)) > _CHOSEN.moved * judged.span
+    return elsewhere[group] / _CHOSEN.times
+
+
+def _kept_together(witnesses: Witnesses, size: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """(n_components,) groups of components that are not moved apart: pairs (n, 2), and crumbs with a neighbour.
+
+    A crumb stays with the neighbour that it touches most at present, or else has most of its border with.
+    """
+    w, n = witnesses, len(size)
+    own, other = np.append(w.left, w.right), np.append(w.right, w.left)
+    tie = np.tile(w.weight * np.where(np.abs(w.offset) <= w.tolerance, 1.0, 1e-3), 2)
+    of_crumb = size[own] < _CHOSEN.crumb * size.sum()
+    own, other, tie = own[of_crumb], other[of_crumb], tie[of_crumb]
+    order = np.lexsort((tie, own))
+    last = order[np.flatnonzero(np.diff(own[order], append=-1))]
+    return connected_components(n, np.append(own[last], pairs[:, 0]), np.append(other[last], pairs[:, 1])).astype(np.int64)
+
+
+def _chosen(witnesses: Witnesses, kept: np.ndarray) -> Witnesses:
+    """Some of the witnesses."""
+    return Witnesses(**{name: values[kept] for name, values in vars(witnesses).items()})
