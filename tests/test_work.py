@@ -266,6 +266,21 @@ def test_planes_take_no_iterations(calls, monkeypatch):
     assert calls["entries"] < 62 * graph.pixels.n_pixels  # 315 with the planes
 
 
+def test_maps_of_a_quarter_megapixel_are_filled_on_a_grid(calls, monkeypatch):
+    """The finest levels have no neighbour lists. Small components are solved before, so that few nodes have no cell."""
+    left = given_to_multigrid(monkeypatch)
+    scene = scenes.make("occlusions", shape=(512, 520)).with_noise(0.3)
+    graph = QuotientGraph.from_normals(scene.normals, scene.mask, scene.camera, "opencv", angle=2.0)
+    calls.clear()
+    assert 0 < filling.fill(graph).iterations <= 6
+    assert calls["_leave_out"] == 0
+    assert calls["_solve_pieces"] == 1
+    assert isinstance(left[0], solvers.GridGraph)
+    hierarchy = Hierarchy.from_graph(left[0], 6000)
+    assert hierarchy.n_entries < 6.0 * graph.pixels.n_pixels
+    assert hierarchy.levels[1].n < 0.28 * graph.pixels.n_pixels
+
+
 def given_to_multigrid(monkeypatch):
     """A list that receives the graph of each problem that multigrid is given."""
     given = []

@@ -9,7 +9,7 @@ each other hundreds of times more than the solution is off.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,9 +37,12 @@ _MOST_CUT = 0.3
 # the kernels for it need not be compiled.
 _SOME_CUT = 0.05
 # Pixels from which on a grid pays. Smaller maps are filled in a moment, and a first run on them compiles one form only.
-GRID_FROM = 2**19
+GRID_FROM = 2**18
 # Where no more than this part of the pixels is left to multigrid, lists of these are quicker than a grid of all.
 _LEAST_LEFT = 0.25
+# The largest graph that is solved directly below a grid. Maps of 640×480 then have a level less, which takes as long but
+# comes nearer to the solution.
+_COARSEST = 6000
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,7 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
             del weight
             x, rhs = (_spread(values, cell, neighbours.n) for values in (x, rhs))
             del placed, cell  # memory is at its peak now, and they are soon found again
-            solution = multigrid.improve(neighbours, x, rhs, energy)
+            solution = replace(multigrid, coarsest=_COARSEST).improve(neighbours, x, rhs, energy)
             del neighbours, rhs
             x = x[pixels.cells()[1]]  # type: ignore[index]
         converged, iterations = solution.converged, solution.iterations
