@@ -30,6 +30,7 @@ from .graph.lines import Lines, without_lines
 from .graph.pixels import PixelGraph
 from .graph.quotient import jumps_of
 from .graph.selection import components_by_angle
+from .method.filling import GRID_FROM
 from .method.optimize import optimize
 from .method.outcome import Progress
 from .result import Reconstruction
@@ -37,7 +38,6 @@ from .settings import Settings, check_angle
 
 # On maps of this many pixels a first run needs most kernels, and a second process that compiles some of them pays.
 _LARGE = 40_000
-
 # What integration takes at its peak, at least; see docs/speed.md.
 _BYTES_PER_PIXEL = 150
 
@@ -140,7 +140,7 @@ class QuotientGraph(ExportedQuotient):
         own, about_mask = io.understand_mask(mask, (height, width))
         mask = found.mask if own is None else own
         if height * width >= _LARGE and angle is not None:
-            companion.use("quotientgraph.rehearsal", edges.__file__)
+            companion.use("quotientgraph.rehearsal", edges.__file__, "large" if height * width >= GRID_FROM else "main")
         given, corrected = io.understand_camera(camera, (height, width))
         view = as_camera(found.camera if given is None else given)
         labels = None if labels is None else io.as_labels(labels, (height, width))

@@ -6,7 +6,8 @@ for the other before that. Factorisation is the exception: it needs no graph of 
 compiles at the beginning. Kernels that read normal maps are not used here. They depend on the type of the map, and are the
 first that the other process compiles.
 
-A scene without noise has few components and nothing to solve for, so for the demo factorisation comes last (`demo`).
+A scene without noise has few components and nothing to solve for, so for the demo factorisation comes last (`demo`). Large
+maps are filled on a grid, which has kernels of its own (`large`).
 """
 
 from __future__ import annotations
@@ -29,21 +30,28 @@ from .geometry.normals import NormalMap
 from .graph.pixels import PixelGraph
 from .graph.quotient import jumps_of
 from .method.cutedges import CutEdges
+from .method.exact_trees import leave_out_exact
+from .method.filling import fill
 from .method.weights import Outliers, pair_terms_by_kernel
 from .quotient_graph import QuotientGraph
 
 _SHAPE = 140, 160  # large enough for kernels instead of array expressions, and for two levels of multigrid
+_LARGE = 512, 512  # large enough for a grid
 
 
 def main() -> None:
     """Use the kernels of an integration with default settings: factorisation, scales, joining, filling, merging, crumbs."""
-    _factorisation()
-    rough = _rough()
-    pair_terms_by_kernel(_crease_edges(rough), np.zeros(rough.n_components), True, Outliers())
-    _joining()
-    _joining_of_borders(_folded())
-    _filling(rough)
-    _small_components()
+    _late_stages()
+    _filling()
+    _no_iterations()
+
+
+def large() -> None:
+    """Use the same kernels, and those for filling a large map."""
+    _late_stages()
+    fill(_folded(_LARGE))
+    _filling()
+    _no_iterations()
 
 
 def demo() -> None:
@@ -56,6 +64,15 @@ def demo() -> None:
     main()
 
 
+def _late_stages() -> None:
+    """Factorise, weigh the cut edges of a graph with many components, and join the components of one with few."""
+    _factorisation()
+    rough = _rough()
+    pair_terms_by_kernel(_crease_edges(rough), np.zeros(rough.n_components), True, Outliers())
+    _joining()
+    _joining_of_borders(_folded())
+
+
 def _factorisation() -> None:
     """Solve a system on a grid directly."""
     node = np.arange(_SHAPE[0] * _SHAPE[1]).reshape(_SHAPE)
@@ -65,8 +82,8 @@ def _factorisation() -> None:
     laplacians.get("direct").solve(laplacians.LaplacianSystem.from_edges(node.size, tail, head, weight, weight))
 
 
-def _tilt() -> np.ndarray:
-    return np.random.default_rng(0).normal(size=(*_SHAPE, 2))
+def _tilt(shape: tuple[int, int] = _SHAPE) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(*shape, 2))
 
 
 def _rough() -> QuotientGraph:
@@ -74,19 +91,20 @@ def _rough() -> QuotientGraph:
     return _graph(0.3 * _tilt(), 0.01)
 
 
-def _folded() -> QuotientGraph:
+def _folded(shape: tuple[int, int] = _SHAPE) -> QuotientGraph:
     """A graph of a few faces with noise."""
-    slope = 0.01 * _tilt()
-    slope[..., 0] += 0.3 - 0.6 * (np.arange(_SHAPE[1]) // 20 % 2)
+    slope = 0.01 * _tilt(shape)
+    slope[..., 0] += 0.3 - 0.6 * (np.arange(shape[1]) // 21 % 2)
     return _graph(slope, 8.0)
 
 
 def _graph(slope: np.ndarray, angle: float) -> QuotientGraph:
     """The quotient graph of a surface of which every pixel is valid."""
-    normals = np.dstack([slope, np.full(_SHAPE, -1.0)]).reshape(-1, 3)
+    shape = slope.shape[:2]
+    normals = np.dstack([slope, np.full(shape, -1.0)]).reshape(-1, 3)
     normals /= np.linalg.norm(normals, axis=1)[:, None]
     position = np.arange(len(normals), dtype=np.int32)
-    pixels = PixelGraph.from_map(NormalMap(normals, position.reshape(_SHAPE), position, Orthographic(), {}), 8)
+    pixels = PixelGraph.from_map(NormalMap(normals, position.reshape(shape), position, Orthographic(), {}), 8)
     components = divided_pixels(pixels, angle, None, None, whole_tiles=False)
     return QuotientGraph.from_components(pixels, jumps_of(pixels, planar), components)
 
@@ -117,18 +135,21 @@ def _joining_of_borders(graph: QuotientGraph) -> None:
     settle_fragments(graph, np.zeros(graph.pixels.n_pixels, dtype=np.int32))
 
 
-def _filling(rough: QuotientGraph) -> None:
+def _filling() -> None:
     """Integrate a graph without merging and with it, and one with few components."""
+    rough = _rough()
     rough.optimize(max_iterations=3)
     _folded().optimize()
     rough.optimize(max_iterations=3, merge_every=1)
 
 
-def _small_components() -> None:
-    """Fill components of two pixels each; only maps with many cut edges need that."""
+def _no_iterations() -> None:
+    """Fill components of two pixels each and a plane; only maps with many cut edges, and those without noise, need that."""
     left = np.arange(0, 40, 2, dtype=np.int32)
     weight = np.ones(len(left), dtype=np.float32)
     solve_pieces(left, left + np.int32(1), weight, np.repeat(left, 2), np.zeros(40), np.zeros(40))
+    tail, head, weight = np.zeros(3, dtype=np.int32), np.ones(3, dtype=np.int32), np.ones(3, dtype=np.float32)
+    leave_out_exact(tail, head, weight, np.zeros(3), np.zeros(2), np.zeros(2, dtype=np.int32), np.zeros(2))
 
 
 if __name__ == "__main__":

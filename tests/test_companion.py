@@ -130,11 +130,12 @@ def forms():
     return {(name, str(s)) for name, k in every.items() if k._compiled for s in getattr(k._compiled, "signatures", ())}
 
 
-def test_the_rehearsal_uses_what_a_first_run_needs():
+@pytest.mark.parametrize(("task", "shape"), [("main", (150, 180)), ("large", (500, 540))])
+def test_the_rehearsal_uses_what_a_first_run_needs(task, shape):
     """After it, integrating a map of another size loads nothing more but what depends on the type of the normals."""
-    rehearsal.main()
+    getattr(rehearsal, task)()
     ready = forms()
-    scene = scenes.make("occlusions", shape=(150, 180))
+    scene = scenes.make("occlusions", shape=shape)
     integrate(scene.normals.astype(np.float32), scene.mask, scene.camera, frame="opencv")
     assert {name for name, _ in forms() - ready} <= {
         "quotientgraph.geometry.normals._judge",

@@ -246,17 +246,49 @@ def test_the_last_cycle_is_not_wasted(monkeypatch):
 
 def test_small_components_take_no_iterations(calls, monkeypatch):
     """Crumbs are solved one by one in one call. Multigrid is given the pixels of large components only."""
-    left = []
-    improve = solvers.Multigrid.improve
-    monkeypatch.setattr(
-        solvers.Multigrid, "improve", lambda self, graph, *rest: left.append(graph.n) or improve(self, graph, *rest)
-    )
+    left = given_to_multigrid(monkeypatch)
     crumbs, mixed = graph_of("textured_room", (96, 120), angle=2.0), graph_of("textured_room", (200, 240), angle=2.0)
     assert filling.fill(crumbs).iterations == 0
     assert filling.fill(mixed).iterations > 0
     assert calls["_solve_pieces"] == 2
-    assert left[0] == 0
-    assert 0 < left[1] < 0.02 * mixed.pixels.n_pixels
+    assert left[0].n == 0
+    assert 0 < left[1].n < 0.02 * mixed.pixels.n_pixels
+
+
+def test_planes_take_no_iterations(calls, monkeypatch):
+    """The exact planes of a scene are done with the spanning tree. Multigrid is given the other pixels only."""
+    left = given_to_multigrid(monkeypatch)
+    graph = graph_of("occlusions", (512, 512), angle=2.0)
+    calls.clear()
+    assert filling.fill(graph).iterations > 0
+    assert calls["_leave_out"] == 1
+    assert left[0].n < 0.085 * graph.pixels.n_pixels
+    assert calls["entries"] < 62 * graph.pixels.n_pixels  # 315 with the planes
+
+
+def test_maps_of_a_quarter_megapixel_are_filled_on_a_grid(calls, monkeypatch):
+    """The finest levels have no neighbour lists. Small components are solved before, so that few nodes have no cell."""
+    left = given_to_multigrid(monkeypatch)
+    scene = scenes.make("occlusions", shape=(512, 520)).with_noise(0.3)
+    graph = QuotientGraph.from_normals(scene.normals, scene.mask, scene.camera, "opencv", angle=2.0)
+    calls.clear()
+    assert 0 < filling.fill(graph).iterations <= 6
+    assert calls["_leave_out"] == 0
+    assert calls["_solve_pieces"] == 1
+    assert isinstance(left[0], solvers.GridGraph)
+    hierarchy = Hierarchy.from_graph(left[0], 6000)
+    assert hierarchy.n_entries < 6.0 * graph.pixels.n_pixels
+    assert hierarchy.levels[1].n < 0.28 * graph.pixels.n_pixels
+
+
+def given_to_multigrid(monkeypatch):
+    """A list that receives the graph of each problem that multigrid is given."""
+    given = []
+    improve = solvers.Multigrid.improve
+    monkeypatch.setattr(
+        solvers.Multigrid, "improve", lambda self, graph, *rest: given.append(graph) or improve(self, graph, *rest)
+    )
+    return given
 
 
 def test_multigrid_levels_are_small():
@@ -316,7 +348,7 @@ def test_entries_visited_by_a_whole_run(calls, monkeypatch):
 
 
 def on_a_grid(monkeypatch):
-    monkeypatch.setattr(filling, "_GRID_FROM", 0)
+    monkeypatch.setattr(filling, "GRID_FROM", 0)
 
 
 def lean(monkeypatch):

@@ -1,15 +1,15 @@
 """Filling: the potential of every component, each integrated on its own, all of them at once.
 
-A component is first integrated along a spanning tree, which is nearly right already. The least-squares problem is then
-solved for the correction: small components by elimination, exactly, and the large ones by multigrid. That stops when the
-energy that is left to gain is a hundred-thousandth of the whole: the normals then contradict each other hundreds of times
-more than the solution is off.
+A component is first integrated along a spanning tree, which is nearly right already, and for a plane all there is to do.
+The least-squares problem is then solved for the correction: small components by elimination, exactly, and the large ones by
+multigrid. That stops when the energy that is left to gain is a hundred-thousandth of the whole: the normals then contradict
+each other hundreds of times more than the solution is off.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from laplacians.direct.pieces import solve_pieces
 
 from ..graph.pixels import PixelGraph
 from ..graph.quotient import Quotient
+from .exact_trees import leave_out_exact
 from .torus import fill_torus, is_continuous
 
 # A function of a graph, the weights and the jumps of its edges that returns the edges inside components to leave out.
@@ -36,7 +37,12 @@ _MOST_CUT = 0.3
 # the kernels for it need not be compiled.
 _SOME_CUT = 0.05
 # Pixels from which on a grid pays. Smaller maps are filled in a moment, and a first run on them compiles one form only.
-_GRID_FROM = 2**19
+GRID_FROM = 2**18
+# Where no more than this part of the pixels is left to multigrid, lists of these are quicker than a grid of all.
+_LEAST_LEFT = 0.25
+# The largest graph that is solved directly below a grid. Maps of 640×480 then have a level less, which takes as long but
+# comes nearer to the solution.
+_COARSEST = 6000
 
 
 @dataclass(frozen=True)
@@ -91,27 +97,28 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
     if worst <= 1e-13:  # the tree is a solution, to rounding
         pass
     elif solver == "auto":
+        n_left = pixels.n_pixels - leave_out_exact(pixels.tail, pixels.head, weight, jump, x, first, rhs)
         del jump  # memory is needed for the multigrid hierarchy
+        if len(graph.cut) > _SOME_CUT * pixels.n_edges:
+            gain, n_left = solve_pieces(pixels.tail, pixels.head, weight, first, x, rhs)
+            energy -= gain
+        del first
         multigrid = _PRECISE if precise else _MULTIGRID
-        pays = pixels.n_pixels >= _GRID_FROM and len(graph.cut) < _MOST_CUT * pixels.n_edges
-        placed = pixels.cells() if pays else None
+        pays = pixels.n_pixels >= GRID_FROM and n_left > _LEAST_LEFT * pixels.n_pixels
+        placed = pixels.cells() if pays and len(graph.cut) < _MOST_CUT * pixels.n_edges else None
         neighbours: NeighbourLists | GridGraph
         if placed is None:
-            n_left = pixels.n_pixels
-            if len(graph.cut) > _SOME_CUT * pixels.n_edges:
-                gain, n_left = solve_pieces(pixels.tail, pixels.head, weight, first, x, rhs)
-                energy -= gain
             left, neighbours = _lists_of_rest(pixels, weight, n_left)
-            del weight, first
+            del weight
             solution = multigrid.improve(neighbours, x[left], rhs[left], energy)
             x[left] = solution.x
         else:
             shape, cell = placed
             neighbours = GridGraph.from_edges(shape, cell, pixels.tail, pixels.head, weight)
-            del weight, first
+            del weight
             x, rhs = (_spread(values, cell, neighbours.n) for values in (x, rhs))
             del placed, cell  # memory is at its peak now, and they are soon found again
-            solution = multigrid.improve(neighbours, x, rhs, energy)
+            solution = replace(multigrid, coarsest=_COARSEST).improve(neighbours, x, rhs, energy)
             del neighbours, rhs
             x = x[pixels.cells()[1]]  # type: ignore[index]
         converged, iterations = solution.converged, solution.iterations

@@ -31,9 +31,9 @@ def smooth_and_restrict(graph: GridGraph, r: np.ndarray, group: Squares, z: np.n
     rows, m = graph.blocks, graph.n_cells
     coarse.fill(0)
     into = group.first, group.part, group.on_grid(coarse), coarse
-    image = graph.on_grid(z)
-    _smooth_and_restrict(graph.weight, graph.on_grid(graph.inverse), graph.on_grid(r), *into, image, rows)
-    _restrict_borders(graph.weight, *into, image, rows)
+    fields = graph.weight, graph.on_grid(graph.inverse), graph.on_grid(r), *into, graph.on_grid(z), rows
+    _smooth_and_restrict(*fields, False)
+    _smooth_and_restrict(*fields, True)
     z[m:] = r[m:] * graph.inverse[m:]
     if len(group.tail):
         _restrict_loose(*graph.loose, group.tail, group.head, z, coarse)
@@ -48,77 +48,61 @@ def correct_and_smooth(graph: GridGraph, r: np.ndarray, group: Squares, correcti
     z[m:] = r[m:] * graph.inverse[m:]
     border = np.zeros((2, len(rows) + 1, image.shape[1]), dtype=np.float32)
     out_of = group.first, group.part, group.on_grid(correction), correction
-    _correct_borders(*out_of, image, rows, border)
-    _correct_and_smooth(graph.weight, graph.on_grid(graph.inverse), graph.on_grid(r), *out_of, image, rows, border)
+    fields = graph.weight, graph.on_grid(graph.inverse), graph.on_grid(r), *out_of, image, rows, border
+    _correct_and_smooth(*fields, True)
+    _correct_and_smooth(*fields, False)
     r[graph.loose_ends] = before
 
 
-@kernel(no_cpython_wrapper=True)
-def _restrict_row(weight, z, v, first, part, cells, coarse, before, left):
-    """Add the residual of row v after a sweep from zero to `coarse`. `before` is 0 unless row v − 1 came after it.
-
-    The equation of a cell holds except for the neighbours whose z was not known when it was computed, and for the damping.
-    """
-    width = z.shape[1]
-    right, left_down, down, right_down = weight[0, v], weight[1, v], weight[2, v], weight[3, v]
-    above, here, below = z[v - 1], z[v], z[v + 1]
-    for u in range(1, width - 1):
-        left[u] = right[u] * (here[u + 1] + DAMPING * here[u]) + right[u - 1] * (here[u - 1] + DAMPING * here[u])
-    for u in range(1, width - 1):
-        left[u] += left_down[u] * below[u - 1] + down[u] * below[u] + right_down[u] * below[u + 1]
-    if before > 0:
-        left_up, up, right_up = weight[3, v - 1], weight[2, v - 1], weight[1, v - 1]
-        for u in range(1, width - 1):
-            left[u] += left_up[u - 1] * above[u - 1] + up[u] * above[u] + right_up[u + 1] * above[u + 1]
-    row = (v - 1) // 2
-    number, place, sums = first[row], part[v], cells[row + 1]
-    for k in range(len(number)):
-        u = 2 * k + 1
-        if number[k] < 0:
-            sums[k + 1] += left[u] + left[u + 1]
-        else:
-            for i in range(u, u + 2):
-                if place[i] == 0:
-                    sums[k + 1] += left[i]
-                else:
-                    coarse[number[k] + place[i] - 1] += left[i]
-
-
 @kernel(parallel_from=PARALLEL_FROM)
-def _smooth_and_restrict(weight, inverse, r, first, part, cells, coarse, z, rows, share=WHOLE):
+def _smooth_and_restrict(weight, inverse, r, first, part, cells, coarse, z, rows, borders, share=WHOLE):
     """Write z by one sweep from zero, and add its residual r − L z to `coarse`, which is zero on entry.
 
-    The residual of the first and last row of a block depends on other blocks; `_restrict_borders` adds it afterwards.
-    `cells` is the view of `coarse` as an image. Loose edges are not part of this.
+    The residual of the first and last row of a block depends on other blocks. A second call, with `borders`, adds it. After
+    a sweep the equation of a cell holds except for the neighbours whose z was not known when it was computed, and for the
+    damping. `cells` is the view of `coarse` as an image. Loose edges are not part of this.
     """
     width = z.shape[1]
-    none = 0 * width  # a literal would have `_restrict_row` compiled once more
     for b in portion(len(rows) - 1, share):
         left = np.zeros(width, dtype=np.float32)
-        for v in range(rows[b], rows[b + 1]):
-            here, wanted, factor = z[v], r[v], inverse[v]
-            if v == rows[b]:
+        top, bottom = rows[b], rows[b + 1] - 1
+        for at in range(top, bottom + 1):
+            v = at
+            if not borders:
+                here, wanted, factor = z[v], r[v], inverse[v]
+                if v > top:
+                    left_up, up, right_up, above = weight[3, v - 1], weight[2, v - 1], weight[1, v - 1], z[v - 1]
+                    for u in range(1, width - 1):
+                        left[u] = left_up[u - 1] * above[u - 1] + up[u] * above[u] + right_up[u + 1] * above[u + 1]
                 for u in range(1, width - 1):
-                    here[u] = wanted[u] * factor[u]
+                    here[u] = (wanted[u] + left[u]) * factor[u]
+                v = at - 1  # what is below this row is known now
+            if v < top or (top < v < bottom) == borders:
                 continue
-            left_up, up, right_up, above = weight[3, v - 1], weight[2, v - 1], weight[1, v - 1], z[v - 1]
+            right, left_down, down, right_down = weight[0, v], weight[1, v], weight[2, v], weight[3, v]
+            here, below = z[v], z[v + 1]
             for u in range(1, width - 1):
-                left[u] = left_up[u - 1] * above[u - 1] + up[u] * above[u] + right_up[u + 1] * above[u + 1]
+                left[u] = right[u] * (here[u + 1] + DAMPING * here[u]) + right[u - 1] * (
+                    here[u - 1] + DAMPING * here[u]
+                )
             for u in range(1, width - 1):
-                here[u] = (wanted[u] + left[u]) * factor[u]
-            if v > rows[b] + 1:
-                _restrict_row(weight, z, v - 1, first, part, cells, coarse, none, left)
-
-
-@kernel(parallel_from=PARALLEL_FROM)
-def _restrict_borders(weight, first, part, cells, coarse, z, rows, share=WHOLE):
-    """Add the residual of the first and last row of each block to `coarse`."""
-    none = 0 * z.shape[1]
-    for b in portion(len(rows) - 1, share):
-        left = np.zeros(z.shape[1], dtype=np.float32)
-        _restrict_row(weight, z, rows[b], first, part, cells, coarse, b, left)
-        if rows[b + 1] > rows[b] + 1:
-            _restrict_row(weight, z, rows[b + 1] - 1, first, part, cells, coarse, none, left)
+                left[u] += left_down[u] * below[u - 1] + down[u] * below[u] + right_down[u] * below[u + 1]
+            if v == top and b > 0:  # the row above came after it
+                left_up, up, right_up, above = weight[3, v - 1], weight[2, v - 1], weight[1, v - 1], z[v - 1]
+                for u in range(1, width - 1):
+                    left[u] += left_up[u - 1] * above[u - 1] + up[u] * above[u] + right_up[u + 1] * above[u + 1]
+            row = (v - 1) // 2
+            number, place, sums = first[row], part[v], cells[row + 1]
+            for k in range(len(number)):
+                u = 2 * k + 1
+                if number[k] < 0:
+                    sums[k + 1] += left[u] + left[u + 1]
+                else:
+                    for i in range(u, u + 2):
+                        if place[i] == 0:
+                            sums[k + 1] += left[i]
+                        else:
+                            coarse[number[k] + place[i] - 1] += left[i]
 
 
 @kernel
@@ -143,40 +127,32 @@ def _add_loose(tail, head, weight, to_tail, to_head, z, correction, r):
         r[j] += weight[e] * (at_tail + DAMPING * at_head)
 
 
-@kernel(no_cpython_wrapper=True)
-def _correct_row(z, v, first, part, cells, correction, out):
-    """Write row v of z plus the correction of the group of each cell to `out`."""
-    row = (v - 1) // 2
-    here, number, place, change = z[v], first[row], part[v], cells[row + 1]
-    for k in range(len(number)):
-        u = 2 * k + 1
-        if number[k] < 0:
-            out[u] = here[u] + change[k + 1]
-            out[u + 1] = here[u + 1] + change[k + 1]
-        else:
-            for i in range(u, u + 2):
-                out[i] = here[i] + (change[k + 1] if place[i] == 0 else correction[number[k] + place[i] - 1])
-
-
 @kernel(parallel_from=PARALLEL_FROM)
-def _correct_borders(first, part, cells, correction, z, rows, border, share=WHOLE):
-    """Write the corrected first and last row of each block b to border[:, b + 1]."""
-    for b in portion(len(rows) - 1, share):
-        _correct_row(z, rows[b], first, part, cells, correction, border[0, b + 1])
-        _correct_row(z, rows[b + 1] - 1, first, part, cells, correction, border[1, b + 1])
+def _correct_and_smooth(weight, inverse, r, first, part, cells, correction, z, rows, border, borders, share=WHOLE):
+    """Write z: add the coarse correction, then make one sweep from bottom to top, with `border` for the other blocks.
 
-
-@kernel(parallel_from=PARALLEL_FROM)
-def _correct_and_smooth(weight, inverse, r, first, part, cells, correction, z, rows, border, share=WHOLE):
-    """Write z: add the coarse correction, then make one sweep from bottom to top, with `border` for the other blocks."""
+    A first call, with `borders`, only writes the corrected first and last row of each block b to border[:, b + 1].
+    """
     width = z.shape[1]
     for b in portion(len(rows) - 1, share):
         total = np.zeros(width, dtype=np.float32)
         top, bottom = rows[b], rows[b + 1] - 1
-        _correct_row(z, bottom, first, part, cells, correction, z[bottom])
-        for v in range(bottom, top - 1, -1):
-            if v > top:
-                _correct_row(z, v - 1, first, part, cells, correction, z[v - 1])
+        for at in range(bottom, top - 2, -1):
+            if at >= top and not (borders and top < at < bottom):
+                row = (at - 1) // 2
+                out = border[0 if at == top else 1, b + 1] if borders else z[at]
+                old, number, place, change = z[at], first[row], part[at], cells[row + 1]
+                for k in range(len(number)):
+                    u = 2 * k + 1
+                    if number[k] < 0:
+                        out[u] = old[u] + change[k + 1]
+                        out[u + 1] = old[u + 1] + change[k + 1]
+                    else:
+                        for i in range(u, u + 2):
+                            out[i] = old[i] + (change[k + 1] if place[i] == 0 else correction[number[k] + place[i] - 1])
+            v = at + 1  # the row above it is corrected now
+            if borders or v > bottom:
+                continue
             right, left_down, down, right_down = weight[0, v], weight[1, v], weight[2, v], weight[3, v]
             left_up, up, right_up = weight[3, v - 1], weight[2, v - 1], weight[1, v - 1]
             above = z[v - 1] if v > top else border[1, b]
