@@ -1,13 +1,15 @@
 """The table of unseen scenes: its cases, its statistics with their spread, and how it is run from the command line."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from quotientgraph import metrics, scenes
+from quotientgraph import Orthographic, metrics, scenes
 from quotientgraph.bench import Case, Job, find
 from quotientgraph.bench.degrade import DEGRADATIONS, degraded
+from quotientgraph.bench.parts import PARTS, part_of
 from quotientgraph.bench.unseen import PAPER_ROW, UNSEEN_TABLE, VARIANTS, unseen_cases, unseen_table, variations
 from quotientgraph.cli import main
 
@@ -60,11 +62,32 @@ def test_cases_are_the_scenes_of_the_split(tmp_path):
     scene = scenes.make("boxes", shape=(20, 24))
     _view(tmp_path / "real" / "hall.npz", scene)
     views = [case for case in unseen_cases("tune", 1, [tmp_path]) if case.source.startswith("view:")]
-    assert [case.name for case in views] == [f"hall {label}" for label in DEGRADATIONS]
+    assert [case.name for case in views] == [f"hall {label}" for label in (*DEGRADATIONS, *PARTS)]
     maps = views[0].maps
     np.testing.assert_allclose(maps.normals[maps.mask], scene.normals[scene.mask], atol=1e-6)
     assert metrics.made(np.where(maps.mask, maps.truth, np.nan), scene.depth) == pytest.approx(0, abs=1e-6)
     assert not np.array_equal(views[3].maps.normals, maps.normals)
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_part_of_a_view_sees_the_same_surface(name):
+    """Its pixels lie in the planes of their normals as those of the view do: camera, normals and depth belong together."""
+    scene = scenes.make("plane", shape=(30, 40))
+    part = part_of(scene, name)
+    points = part.depth[..., None] * part.camera.rays(part.shape)
+    assert part.mask.all()
+    assert part.mask.size < 0.5 * scene.mask.size
+    np.testing.assert_allclose((points * part.normals).sum(axis=-1), (points * part.normals).sum(axis=-1)[0, 0])
+    assert np.isin(part.depth, scene.depth).all()
+
+
+def test_parts_are_made_of_pinhole_views_only():
+    """An unknown part and another camera are refused by name."""
+    scene = scenes.make("plane", shape=(12, 16))
+    with pytest.raises(ValueError, match="upper_left"):
+        part_of(scene, "left")
+    with pytest.raises(ValueError, match="pinhole"):
+        part_of(replace(scene, camera=Orthographic()), "middle")
 
 
 def test_sources_of_random_scenes():
@@ -145,7 +168,7 @@ def test_the_command_measures_and_resumes(tmp_path, capsys, monkeypatch):
     assert "filling=induced" in text
     journal = tmp_path / "out" / "journal.jsonl"
     lines = journal.read_text().splitlines()
-    assert sum("key" in json.loads(line) for line in lines) == 3 * len(DEGRADATIONS)
+    assert sum("key" in json.loads(line) for line in lines) == 3 * (len(DEGRADATIONS) + len(PARTS))
     assert main([*map(str, words)]) == 0
     assert journal.read_text().splitlines() == lines
     rows = (tmp_path / "out" / "table-unseen.csv").read_text().splitlines()

@@ -5,7 +5,8 @@ A case is named by a text, its source:
 - a folder in any layout that `quotientgraph.io` reads, or a folder of such folders;
 - ``scene:NAME?shape=512x608``, a built-in scene with its size and parameters after a question mark;
 - ``random:KIND?seed=17``, a random scene (`quotientgraph.scenes.random`);
-- ``view:PATH.npz``, a file with `normals` (OpenCV frame), `mask`, `depth` and `K`.
+- ``view:PATH.npz``, a file with `normals` (OpenCV frame), `mask`, `depth` and `K`, or ``view:PATH.npz?part=middle``, a part
+  of it (see `quotientgraph.bench.parts`).
 
 The last three may be degraded: ``&bits=8``, ``&noise=1``, ``&bias=3`` or ``&turn=3`` (see `quotientgraph.bench.degrade`).
 """
@@ -26,6 +27,7 @@ from ..geometry.camera import Camera, as_camera
 from ..io import detect_frame, is_input_folder, read_normals
 from ..scenes import Scene
 from .degrade import degraded
+from .parts import part_of
 
 SCENE, RANDOM, VIEW = "scene:", "random:", "view:"
 
@@ -172,7 +174,8 @@ def _view(path: str, options: dict[str, Any]) -> Scene:
     mask &= np.isfinite(depth) & (np.linalg.norm(normals, axis=-1) > 0.5)
     normals = np.where(mask[..., None], normals, [0.0, 0.0, -1.0])
     normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
-    return Scene(Path(path).stem, normals, mask, np.where(mask, depth, np.nan), camera, "a stored view")
+    scene = Scene(Path(path).stem, normals, mask, np.where(mask, depth, np.nan), camera, "a stored view")
+    return part_of(scene, options["part"]) if "part" in options else scene
 
 
 def _number(value: Any) -> Any:

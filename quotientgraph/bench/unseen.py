@@ -1,8 +1,9 @@
 """The table of unseen scenes: how right a method is on random scenes and real views that it was not tuned on.
 
-Every scene is integrated with exact normals and with each degradation. The paper's preset is always among the rows, because
-one column counts how often a row is clearly worse than it. Each figure comes with its standard error, found by drawing
-scenes with replacement: scenes of other seeds would give figures about that far away.
+Every scene is integrated with exact normals and with each degradation, and parts of real views with exact normals. The
+paper's preset is always among the rows, because one column counts how often a row is clearly worse than it. Each figure
+comes with its standard error, found by drawing scenes with replacement: scenes of other seeds would give figures about that
+far away.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from .. import scenes
 from .cases import RANDOM, VIEW, Case
 from .degrade import DEGRADATIONS
 from .jobs import Job, Record
+from .parts import PARTS
 from .settings_text import setting
 from .tables import Entry, Table
 
@@ -35,10 +37,11 @@ _GOOD = 0.5  # per cent of depth: a scene below this counts as right
 _WORSE, _NOTICED = 1.05, 0.005  # worse than the paper: by this factor, and by so many percentage points
 _DRAWS = 400
 _ALL = "all"
+_REAL, _PART = "real", "part of a real view"
 
 
 def unseen_cases(split: str, limit: int = LIMIT, folders: Iterable[str | Path] = ()) -> list[Case]:
-    """Return the cases of the table: random scenes of a split and stored views, each with all degradations.
+    """Return the cases of the table: random scenes of a split and stored views with all degradations, and parts of views.
 
     Parameters
     ----------
@@ -68,8 +71,14 @@ def unseen_cases(split: str, limit: int = LIMIT, folders: Iterable[str | Path] =
     for name in names:
         for label, text in DEGRADATIONS.items():
             source = f"{name}&{text}".replace("?&", "?").rstrip("?&")
-            out.append(Case(f"{Path(name.partition(':')[2].partition('?')[0]).stem} {label}", source, "opencv"))
-    return out
+            out.append(Case(f"{_stem(name)} {label}", source, "opencv"))
+    parts = [(name, part) for name in names if name.startswith(VIEW) for part in PARTS]
+    return out + [Case(f"{_stem(name)} {part}", f"{name}part={part}", "opencv") for name, part in parts]
+
+
+def _stem(source: str) -> str:
+    """The kind or the file that a source names."""
+    return Path(source.partition(":")[2].partition("?")[0]).stem
 
 
 def unseen_table(variants: dict[str, tuple[str, dict[str, Any]]] = VARIANTS) -> Table:
@@ -130,25 +139,27 @@ def _cells(records: Iterable[Record], rows: dict[str, tuple[str, dict[str, Any]]
         prefix, _, rest = record["case"]["source"].partition(":")
         name, _, query = rest.partition("?")
         options = dict(parse_qsl(query))
-        seed = options.pop("seed", "")
+        seed, part = options.pop("seed", ""), options.pop("part", "")
         worse = names["&".join(f"{key}={value}" for key, value in options.items())]
-        kind = name if f"{prefix}:" == RANDOM else "real"
+        kind = name if f"{prefix}:" == RANDOM else _PART if part else _REAL
         error = record.get("relative_error") if record["status"] == "ok" else None
         label = next(k for k, (m, s) in rows.items() if m == record["method"] and s == record["settings"])
         value = np.nan if error is None else 100 * error
-        out.append(_Cell(label, f"{Path(name).stem} {seed}".strip(), kind, worse, value))
+        # The parts of one view are not independent: they are drawn together for the standard error.
+        out.append(_Cell(label, f"{Path(name).stem} {seed}".strip(), kind, part or worse, value))
     return out
 
 
 def _entries(records: list[Record], rows: dict[str, tuple[str, dict[str, Any]]]) -> list[Entry]:
     cells = _cells(records, rows)
-    drawn = [cell for cell in cells if cell.kind != "real"]
-    real = [cell for cell in cells if cell.kind == "real"]
+    real, parts = ([cell for cell in cells if cell.kind == kind] for kind in (_REAL, _PART))
+    drawn = [cell for cell in cells if cell.kind not in (_REAL, _PART)]
     out = _blocks("random scenes", drawn, lambda cell: cell.degradation)
     kinds = list(dict.fromkeys(cell.kind for cell in drawn))
     if len(kinds) > 1:
         out += _blocks("random scenes by kind", drawn, lambda cell: cell.kind, ("mean",))
     out += _blocks("real views", real, lambda cell: cell.degradation)
+    out += _blocks("parts of real views, exact normals", parts, lambda cell: cell.degradation)
     exact = [cell for cell in real if cell.degradation == "clean"]
     return out + [Entry("real views, exact normals: error, %", cell.row, cell.scene, cell.error) for cell in exact]
 

@@ -1,9 +1,9 @@
 """Steadiness: which components would stand elsewhere if their borders had spoken a little differently.
 
-Joining decides by what the borders say, and some of its decisions are close. Which ones shows when it is repeated: what each pair
-of components says about its offset is disturbed at random, and everything is joined anew. A component that many firm
-borders hold stays where it is; one that hangs on a close decision, with all that hangs on it in turn, is found elsewhere in some
-of the arrangements.
+Joining decides by what the borders say, and some of its decisions are close. Which ones shows when it is repeated: what each
+pair of components says about its offset is disturbed at random, and everything is joined anew. A component that many firm
+borders hold stays where it is. One that hangs on a close decision, with all that hangs on it in turn, is found elsewhere in
+some of the arrangements.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class _Constants:
 
     times: int = 8  # arrangements
     disturbance: float = 2.0  # standard deviation of what is added to log-odds
-    moved: float = 0.02  # of the potential (of its range, for parallel rays): a component that moves by more stands elsewhere
+    moved: float = 0.02  # of the potential (of its range, for parallel rays): what moves by more stands elsewhere
     crumb: float = 2e-4  # of the pixels: what is smaller stays with its neighbour
 
 
@@ -77,7 +77,9 @@ def _kept_together(witnesses: Witnesses, size: np.ndarray, pairs: np.ndarray) ->
     own, other, tie = own[of_crumb], other[of_crumb], tie[of_crumb]
     order = np.lexsort((tie, own))
     last = order[np.flatnonzero(np.diff(own[order], append=-1))]
-    return connected_components(n, np.append(own[last], pairs[:, 0]), np.append(other[last], pairs[:, 1])).astype(np.int64)
+    return connected_components(n, np.append(own[last], pairs[:, 0]), np.append(other[last], pairs[:, 1])).astype(
+        np.int64
+    )
 
 
 def _chosen(witnesses: Witnesses, kept: np.ndarray) -> Witnesses:
