@@ -1,7 +1,7 @@
 """Certainty: the probability that the depth of a pixel is right, from what holds its face and what contradicts it.
 
 Springs tell how firmly a component is held by borders that fit (`quotientgraph.beyond.confidence`), but not whether these
-borders fit by chance. In scenes whose borders can be judged, three things do. A face that stands on another one meets it in a
+borders fit by chance. Three things do, where borders can be judged. A face that stands on another one meets it in a
 valley, which seldom happens by chance. A border that looks like a contact but is torn contradicts the places of its two
 faces, or one of them is several parallel faces in one; pixels close to it are the most doubtful. And where joining ends
 elsewhere as soon as its evidence is disturbed (`quotientgraph.beyond.steadiness`), the place of a face was a close decision.
