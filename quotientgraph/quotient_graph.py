@@ -229,7 +229,7 @@ class QuotientGraph(ExportedQuotient):
             networks make it. If it is, a warning says so, and the graph of the result has the new normals.
         axes : "shared" or "none", optional
             Whether parts of a turned body that hide one another are placed by their common axis; a warning says so if any
-            are. Not used when components are merged, with a prior, and with anchors where nothing is joined.
+            are. A prior starts from there. Not used with merged components, nor with anchors where nothing is joined.
         preset : "best" or "paper", optional
             Stands for what is not given: "best" is contracted, anywhere, certain, smooth, shared and natural; "paper" is the
             published method: induced, midway, none, none, none and absolute. By default the preset that the graph was made

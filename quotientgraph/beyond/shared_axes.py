@@ -11,7 +11,6 @@ most of which is turned about an axis, and the rest of which is not, is divided,
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -29,8 +28,6 @@ from ..method.scales import Scales
 from .coaxial import SharedAxis
 from .region_words import part_of
 from .turned_parts import TurnedParts, n_sample
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -106,7 +103,6 @@ def share_axes(scales: Scales) -> Shared | None:
         f"{part_of(graph.pixels.map, shift[group][graph.labels] != 0)} was placed by an axis of revolution that it shares "
         'with what hides it, because borders do not tell its depth; axes="none" leaves it where they put it'
     )
-    logger.warning(text)
     return Shared(_pairs(graph, group, clusters), text)
 
 

@@ -194,6 +194,7 @@ def optimize(
         potential = to_host(scales.potential)
         judged = None if joined is None else joined.judged
         found = hooks.place(scales.levels[0], inside.potential, potential, judged) if hooks.place else None
+        shared = shared if found is None else None  # a prior decides about it
     finally:
         close()
     if found is not None:
@@ -204,8 +205,8 @@ def optimize(
         potential = known.settle(potential, graph.pixels.pieces)
     levels = scales.levels if whole is graph else [*whole.levels[-2:-1], *scales.levels]
     levels = levels if found is None else found.levels
-    texts = warnings_of(graph, scales.history, converged, scales.unsolved, inside.converged)
-    texts += [text for text in (shared and shared.text, found and found.doubt) if text]
+    moved = [shared.text] if shared else []
+    texts = warnings_of(graph, scales.history, converged, scales.unsolved, inside.converged, moved)
     return Outcome(
         graph=levels[-1],
         potential=potential,
@@ -213,7 +214,7 @@ def optimize(
         history=scales.history,
         seconds={**graph.seconds, "filling": filled - began, "scales": laplacians.working_clock() - filled},
         converged=converged,
-        warnings=texts,
+        warnings=texts if found is None or not found.doubt else [*texts, found.doubt],
         device="cpu" if xp is np else "cuda",
         certainty=None if found is None else found.certainty,
         borders=borders if found is None else None,
