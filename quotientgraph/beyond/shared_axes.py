@@ -22,7 +22,7 @@ from ..geometry.jumps import crease_jumps
 from ..geometry.wrapping import Wrap
 from ..graph.quotient import Quotient
 from ..graph.selection import connected_components
-from ..method.cutedges import CutEdges
+from ..method.cutedges import Borders, CutEdges
 from ..method.optimize import Shared
 from ..method.scales import Scales
 from .coaxial import SharedAxis
@@ -68,7 +68,7 @@ class _Edges:
     firm: np.ndarray
 
     @classmethod
-    def of(cls, graph: Quotient, cut: CutEdges, potential: np.ndarray) -> _Edges:
+    def of(cls, graph: Quotient, cut: CutEdges | Borders, potential: np.ndarray) -> _Edges:
         pixels, start = graph.pixels, cut.start
         tail, head = pixels.tail[cut.number], pixels.head[cut.number]
         focal = pixels.focal_at(cut.number)
@@ -85,7 +85,9 @@ def share_axes(scales: Scales) -> Shared | None:
     graph = scales.graph
     if not len(scales.cut.number) or graph.pixels.map.wrap != Wrap():
         return None
-    cut, potential = scales.cut.to(np), to_host(scales.potential)
+    # From a device only the potential is fetched; the borders are those of the graph.
+    cut: CutEdges | Borders = scales.cut if scales.xp is np else Borders.from_graph(graph)
+    potential = to_host(scales.potential)
     edges = _Edges.of(graph, cut, potential)
     group = _united(graph, cut, edges.firm)
     names, parts = _turned_groups(graph, potential, group)
@@ -124,7 +126,7 @@ def _most_common(value: np.ndarray, weight: np.ndarray) -> float:
     return float(values[np.bincount(number, weight).argmax()])
 
 
-def _united(graph: Quotient, cut: CutEdges, firm: np.ndarray) -> np.ndarray:
+def _united(graph: Quotient, cut: CutEdges | Borders, firm: np.ndarray) -> np.ndarray:
     """(n_components,) groups of components that are joined by the chosen pairs."""
     return connected_components(graph.n_components, cut.pattern.tail[firm], cut.pattern.head[firm])
 
@@ -164,7 +166,7 @@ def _points(graph: Quotient, potential: np.ndarray, pixels: np.ndarray) -> np.nd
 
 def _divided(
     graph: Quotient,
-    cut: CutEdges,
+    cut: CutEdges | Borders,
     edges: _Edges,
     potential: np.ndarray,
     group: np.ndarray,
@@ -218,9 +220,12 @@ def _clusters(
     return out
 
 
-def _followed(cut: CutEdges, edges: _Edges, group: np.ndarray, n: int, clusters: list[dict[int, float]]) -> np.ndarray:
+def _followed(
+    cut: CutEdges | Borders, edges: _Edges, group: np.ndarray, n: int, clusters: list[dict[int, float]]
+) -> np.ndarray:
     """(n,) shifts of all groups: the others follow what they touch most closely."""
-    tail, head = (group[side][cut.pair] for side in (cut.pattern.tail, cut.pattern.head))
+    length = np.diff(cut.start)
+    tail, head = (np.repeat(group[side], length) for side in (cut.pattern.tail, cut.pattern.head))
     kept = (tail != head) & edges.touches
     low, high = np.minimum(tail, head)[kept].astype(np.int64), np.maximum(tail, head)[kept]
     pair, number = np.unique(low * n + high, return_inverse=True)
