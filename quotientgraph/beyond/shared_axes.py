@@ -94,6 +94,8 @@ def share_axes(scales: Scales) -> Shared | None:
     if (parts.share < _CHOSEN.whole).any():
         group = _divided(graph, cut, edges, potential, group, names, parts)
         names, parts = _turned_groups(graph, potential, group)
+    if len(names) < 2:
+        return None
     size = np.bincount(group, graph.sizes)
     clusters = _clusters(graph, names, parts, size, group)
     if not any(move for moves in clusters for move in moves.values()):
