@@ -75,6 +75,7 @@ def integrate(
     creases: str | None = None,
     joining: str | None = None,
     straightening: str | None = None,
+    axes: str | None = None,
     preset: str | None = None,
     prior: ArrayLike | str | PathLike[str] | None = None,
     prior_weight: float | None = None,
@@ -101,7 +102,7 @@ def integrate(
     method : str
         "components", or a peer: "pixels", "logdepth", "logdepth-d", "bini", "poisson", "fft".
     solver, reweighting, lower, upper, thresholds, max_iterations, energy_tol, merge_every, device, progress, fill_solver, \
-filling, creases, joining, straightening, preset, prior, prior_weight, prior_kind, \
+filling, creases, joining, straightening, axes, preset, prior, prior_weight, prior_kind, \
 prior_confidence, anchors, contacts
         As in `QuotientGraph.optimize`. What is not given is the method's own default. A peer takes some of them, see
         `quotientgraph.baselines`, and refuses the others.
@@ -138,6 +139,7 @@ prior_confidence, anchors, contacts
         "creases": creases,
         "joining": joining,
         "straightening": straightening,
+        "axes": axes,
         "preset": preset,
         "prior": prior,
         "prior_weight": prior_weight,

@@ -187,6 +187,7 @@ class QuotientGraph(ExportedQuotient):
         creases: str | None = None,
         joining: str | None = None,
         straightening: str | None = None,
+        axes: str | None = None,
         preset: str | None = None,
         prior: ArrayLike | str | PathLike[str] | None = None,
         prior_weight: float = 1.0,
@@ -204,14 +205,12 @@ class QuotientGraph(ExportedQuotient):
         reweighting : "soft", "hard" or "none"
             Outlier reweighting with thresholds `lower` and `upper`.
         thresholds : "natural" or "absolute", optional
-            Whether the thresholds are scaled with the focal length, so that they are lengths in pixels, or are
-            log-depths.
+            Whether the thresholds are lengths in pixels, scaled with the focal length, or log-depths.
         max_iterations : int
         energy_tol : float
             Relative change of the energy below which the scales have converged.
         merge_every : int, optional
-            Merge components every so many iterations, and whenever the energy has converged; None never merges. As in
-            the paper, which counts from 0, the first merge comes after one iteration more.
+            Merge components every so many iterations (the paper counts from 0) and whenever the energy has converged.
         device : "cpu", "cuda" or "auto"
         progress : bool or callable
             True for a progress bar, or a function that is given every `Step`.
@@ -228,15 +227,17 @@ class QuotientGraph(ExportedQuotient):
         straightening : "smooth" or "none", optional
             Whether, before components are joined, a smooth error that bends flat faces is taken out of the normals, as
             networks make it. If it is, a warning says so, and the graph of the result has the new normals.
+        axes : "shared" or "none", optional
+            Whether parts of a turned body that hide one another are placed by their common axis; a warning says so if any
+            are. A prior starts from there. Not used with merged components, nor with anchors where nothing is joined.
         preset : "best" or "paper", optional
-            Stands for what is not given: "best" is contracted, anywhere, certain, smooth and natural; "paper" is the
-            published method: induced, midway, none, none and absolute. By default the preset that the graph was made
+            Stands for what is not given: "best" is contracted, anywhere, certain, smooth, shared and natural; "paper" is the
+            published method: induced, midway, none, none, none and absolute. By default the preset that the graph was made
             with. If that was another one and chose the angle, the components are formed anew with the angle of this one.
         prior : (H, W) array, image or path, optional
             Coarse depth, NaN where unknown, of any scale and offset, dense or sparse, with noise, outliers, blurred
-            edges and a smooth error of some per cent. It decides what normals leave open: depth across full
-            discontinuities and between separate pieces. Components are split where it jumps and the normals do not tell,
-            as from a table top to the floor. The result has its scale (orthographic: its offset).
+            edges and a smooth error of some per cent. It decides what normals leave open: depth across discontinuities and
+            between separate pieces. Components are split where it jumps and normals do not tell. The result has its scale.
         prior_weight : float
             Trust in the prior: its errors are taken to be smaller by the square root of it.
         prior_kind : str
@@ -246,11 +247,9 @@ class QuotientGraph(ExportedQuotient):
         prior_confidence : (H, W) array, image or path, optional
             How sure the prior is of each pixel, 0 … 1; a pixel counts by that part.
         anchors : sequence of (u, v, depth) or (n, 3) array, optional
-            Known depths at pixels: column, row, depth. They fix the absolute scale, and separate surfaces against each
-            other.
+            Known depths at pixels: column, row, depth. They fix the scale, and separate surfaces against each other.
         contacts : sequence of ((u, v), (u, v)), optional
-            Neighbouring pixels, column and row, on two sides of a border where the two surfaces touch. What hangs on them
-            moves accordingly; see `Reconstruction.settle`.
+            Neighbouring pixels, column and row, where two surfaces touch; see `Reconstruction.settle`.
 
         Returns
         -------
@@ -272,6 +271,7 @@ class QuotientGraph(ExportedQuotient):
             creases=creases,
             joining=joining,
             straightening=straightening,
+            axes=axes,
             prior_weight=prior_weight,
             prior_kind=prior_kind,
         )

@@ -43,6 +43,8 @@ class Settings:
         certainly contacts, before the reweighted descent places the rest.
     straightening : "smooth" or "none"
         Whether a smooth error that bends flat faces is taken out of the normals before components are joined.
+    axes : "shared" or "none"
+        Whether parts of a turned body that hide one another are placed by their common axis.
 
     Examples
     --------
@@ -74,6 +76,9 @@ class Settings:
     )
     straightening: str = _choice(
         "smooth", "take out a smooth error that bends flat faces, as of networks", "smooth", "none"
+    )
+    axes: str = _choice(
+        "shared", "place parts of a turned body that hide one another by their common axis", "shared", "none"
     )
     prior_weight: float = _value(1.0, "trust in the depth prior; its errors are taken to be smaller by the square root")
     prior_kind: str = _choice(
@@ -133,6 +138,12 @@ def check_angle(angle: Any) -> None:
 FIELDS: Mapping[str, Field[Any]] = MappingProxyType({one.name: one for one in fields(Settings)})
 BEST = Settings()
 PAPER = Settings(
-    angle=3.5, thresholds="absolute", filling="induced", creases="midway", joining="none", straightening="none"
+    angle=3.5,
+    thresholds="absolute",
+    filling="induced",
+    creases="midway",
+    joining="none",
+    straightening="none",
+    axes="none",
 )
 PRESETS: Mapping[str, Settings] = MappingProxyType({"best": BEST, "paper": PAPER})

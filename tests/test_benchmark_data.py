@@ -21,7 +21,7 @@ COUNTS = {
     "harvest": {2.0: 29612, 3.5: 18145, 5.0: 12109},
     "goblet": {2.0: 3335, 3.5: 1512, 5.0: 933},
 }
-MADE = {"bear": 0.018, "buddha": 0.105, "cat": 0.03, "harvest": 0.85, "goblet": 9.6}  # mm, by default
+MADE = {"bear": 0.018, "buddha": 0.105, "cat": 0.03, "harvest": 0.85, "goblet": 0.35}  # mm, by default
 LEAST_MADE = {"bear": 0.012, "buddha": 0.02, "cat": 0.024, "harvest": 0.04, "goblet": 0.063}
 ITERATIONS = {"bear": 10, "buddha": 20, "cat": 15, "harvest": 25, "goblet": 150}
 
@@ -70,7 +70,8 @@ def test_depth_error(name, data_dir):
     result = graph.optimize()
     assert result.converged
     assert len(result.history) <= ITERATIONS[name]
-    assert result.warnings == []
+    # Stem and foot of the goblet are placed by the axis that they share with the bowl; the others share none.
+    assert ["axis of revolution" in text for text in result.warnings] == [True] * (name == "goblet")
     assert metrics.made(result.depth, truth) <= MADE[name]
     filled = graph.pixels.map.image(graph.pixels.map.camera.depth(graph.filled()))
     assert metrics.least_made(filled, truth, graph.label_image()) <= LEAST_MADE[name]

@@ -15,6 +15,7 @@ from .flatness import Faces, deserves_precision
 from .hidden_jumps import hidden_jumps
 from .joining import joined
 from .prior import Prior
+from .shared_axes import share_axes
 from .straightening import straightened
 
 _Q = TypeVar("_Q", bound=Quotient)
@@ -58,12 +59,15 @@ def hooks_for(
     Hooks
     """
     known = None if joins else known
+    # Anchors that tie components to their depths would pull at what is moved.
+    free = _whole(graph, settings) and known is None
     return Hooks(
         absorb=absorbed if joins else None,
         join=joined if joins else None,
         precise=joins and deserves_precision(graph),
         leave_out=hidden_jumps if settings.filling == "contracted" else None,
-        refine=refine_creases if _whole(graph, settings) and known is None and settings.creases == "anywhere" else None,
+        refine=refine_creases if free and settings.creases == "anywhere" else None,
+        share=share_axes if free and settings.axes == "shared" else None,
         known=known,
         place=place,
     )

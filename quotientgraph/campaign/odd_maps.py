@@ -97,6 +97,7 @@ _CHOICES: dict[str, list[Any]] = {
     "creases": ["anywhere", "midway"],
     "joining": ["certain", "none"],
     "straightening": ["smooth", "none"],
+    "axes": ["shared", "none"],
     "wrap": ["auto", "none", "x", "y", "both"],
     "slope": ["remove", "keep", "steps"],
     "check": [True, False],

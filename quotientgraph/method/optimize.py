@@ -1,8 +1,8 @@
 """The method from start to end: fill the components, find their relative scales, say how it went.
 
 With no hooks this is the published method. What goes beyond it plugs in at the hooks, in the order in which they are called:
-absorbing crumbs, edges to leave out of the filling, joining components, pixels of known depth, refining the scales, and
-placing the surfaces by a depth prior.
+absorbing crumbs, edges to leave out of the filling, joining components, pixels of known depth, refining the scales, placing
+parts by what they share, and placing the surfaces by a depth prior.
 The additions themselves live in `quotientgraph.beyond`.
 """
 
@@ -71,12 +71,30 @@ class Joined:
     placed: bool
 
 
+@dataclass(frozen=True)
+class Shared:
+    """What was placed by something that several parts have in common.
+
+    Attributes
+    ----------
+    pairs : tuple of (int, int)
+        Pairs of pixels whose depth relative to each other follows from it.
+    text : str
+        What a user should know about it.
+    """
+
+    pairs: tuple[tuple[int, int], ...]
+    text: str
+
+
 # A function of Q0 that gives the coarser graph to fill.
 Absorb = Callable[[Quotient], Quotient]
 # A function of a graph and its filled potential that moves the components against each other, and may divide some of them.
 Join = Callable[[Quotient, np.ndarray], Joined]
 # A function that goes on from the scales that were found, is told whether they had converged, and returns whether they have.
 Refine = Callable[[Scales, bool], bool]
+# A function that moves components from where the scales put them by what they have in common, if there is anything.
+Share = Callable[[Scales], Shared | None]
 # A function of Q0, its filled potential, the potential found from the normals and what was found about the borders, if that
 # was asked for, that improves on the potential.
 Place = Callable[[Quotient, np.ndarray, np.ndarray, Any], Placement]
@@ -109,6 +127,8 @@ class Hooks:
         Places components against each other, for the scales to start from.
     refine : callable
         Goes on from the scales that were found.
+    share : callable
+        Places parts of a body against each other that have an axis in common.
     known : KnownDepth
         Anchors.
     place : callable
@@ -120,6 +140,7 @@ class Hooks:
     precise: bool = False
     join: Join | None = None
     refine: Refine | None = None
+    share: Share | None = None
     known: KnownDepth | None = None
     place: Place | None = None
 
@@ -169,9 +190,11 @@ def optimize(
         converged = scales.descend()
         if hooks.refine is not None:
             converged = hooks.refine(scales, converged)
+        shared = None if hooks.share is None else hooks.share(scales)
         potential = to_host(scales.potential)
         judged = None if joined is None else joined.judged
         found = hooks.place(scales.levels[0], inside.potential, potential, judged) if hooks.place else None
+        shared = shared if found is None else None  # a prior decides about it
     finally:
         close()
     if found is not None:
@@ -182,7 +205,8 @@ def optimize(
         potential = known.settle(potential, graph.pixels.pieces)
     levels = scales.levels if whole is graph else [*whole.levels[-2:-1], *scales.levels]
     levels = levels if found is None else found.levels
-    texts = warnings_of(graph, scales.history, converged, scales.unsolved, inside.converged)
+    moved = [shared.text] if shared else []
+    texts = warnings_of(graph, scales.history, converged, scales.unsolved, inside.converged, moved)
     return Outcome(
         graph=levels[-1],
         potential=potential,
@@ -197,7 +221,7 @@ def optimize(
         judged=judged if found is None else None,
         joined=placed and found is None,
         absolute=known is not None or found is not None,
-        settled=() if known is None else known.pairs,
+        settled=(*(known.pairs if known else ()), *(shared.pairs if shared else ())),
     )
 
 

@@ -96,7 +96,14 @@ def centred_pieces(potential: np.ndarray, graph: Quotient) -> np.ndarray:
     return centred(potential, graph.pixels.pieces)
 
 
-def warnings_of(graph: Quotient, history: list[Step], converged: bool, unsolved: int, filled: bool = True) -> list[str]:
+def warnings_of(
+    graph: Quotient,
+    history: list[Step],
+    converged: bool,
+    unsolved: int,
+    filled: bool = True,
+    further: Sequence[str] = (),
+) -> list[str]:
     """What a user should know about a run, as sentences; they are logged as well.
 
     Parameters
@@ -109,6 +116,8 @@ def warnings_of(graph: Quotient, history: list[Step], converged: bool, unsolved:
         In how many iterations the solver did not reach its tolerance.
     filled : bool
         Whether the filling reached its tolerance.
+    further : sequence of str
+        What else is to be said.
     """
     pixels = graph.pixels
     out = list(graph.warnings)
@@ -126,6 +135,7 @@ def warnings_of(graph: Quotient, history: list[Step], converged: bool, unsolved:
         out.append(f"the solver did not reach its tolerance in {int(unsolved)} of {len(history)} iterations")
     if not converged:
         out.append(f"not converged after {len(history)} iterations; raise max_iterations or energy_tol")
+    out += further
     for text in out:
         logger.warning(text)
     return out
