@@ -27,13 +27,13 @@ from .steadiness import unsteadiness
 class _Right:
     """Log-odds that a pixel is right within 2 % per unit of each cue, fitted by `quotientgraph.bench.certainty_fit`."""
 
-    held: float = 1.4755
-    standing: float = 0.2461
-    contradicted: float = -2.1653
-    contradicted_near: float = -0.3588
-    size: float = 0.0554
-    unsteady: float = -2.9959
-    always: float = 0.3563
+    held: float = 1.5551
+    standing: float = 0.2602
+    contradicted: float = -0.9325
+    contradicted_near: float = -0.3861
+    size: float = 0.0464
+    unsteady: float = -3.1227
+    always: float = 0.2461
 
 
 @dataclass(frozen=True)

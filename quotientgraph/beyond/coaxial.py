@@ -7,6 +7,7 @@ one of place in the image. By how much the moments of the parts let each of them
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,6 +56,20 @@ class SharedAxis:
     def certain(self) -> bool:
         """Whether the two parts are coaxial beyond doubt, and their relative place follows from it."""
         return self.misfit <= _CHOSEN.misfit and self.chance <= _CHOSEN.chance and self.loose <= _CHOSEN.loose
+
+    @staticmethod
+    def candidates(parts: TurnedParts) -> Iterator[tuple[int, int]]:
+        """Pairs of parts that may turn out to be certain: each has an axis, and one direction could do for both.
+
+        The misses of a direction with the best moments of both parts are a lower bound of those of a line.
+        """
+        which = np.flatnonzero(parts.determined(_CHOSEN.misfit))
+        one, other = which[np.stack(np.triu_indices(len(which), 1))]
+        of_direction = parts.of_direction
+        least = np.linalg.eigvalsh(of_direction[one] + of_direction[other])[:, 0]
+        own = np.maximum(parts.own, 0.0)
+        near = least <= own[one] + own[other] + 2.1 * _CHOSEN.misfit**2  # 2, but for rounding
+        return zip(one[near].tolist(), other[near].tolist(), strict=True)
 
     @classmethod
     def of(cls, parts: TurnedParts, one: int, other: int, central: bool) -> SharedAxis:

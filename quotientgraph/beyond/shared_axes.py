@@ -12,7 +12,6 @@ most of which is turned about an axis, and the rest of which is not, is divided,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
@@ -193,7 +192,7 @@ def _clusters(
     piece = np.empty(len(size), dtype=np.int64)
     piece[group] = graph.pixels.pieces[graph.first_pixels]
     shared: dict[int, dict[int, SharedAxis]] = {i: {} for i in range(len(names))}
-    for i, j in combinations(range(len(names)), 2):
+    for i, j in SharedAxis.candidates(parts):
         if piece[names[i]] == piece[names[j]]:
             found = SharedAxis.of(parts, i, j, graph.pixels.map.camera.central)
             if found.certain:

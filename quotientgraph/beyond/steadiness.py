@@ -26,7 +26,7 @@ class _Constants:
     times: int = 8  # arrangements
     disturbance: float = 2.0  # standard deviation of what is added to log-odds
     moved: float = 0.02  # of the potential (of its range, for parallel rays): what moves by more stands elsewhere
-    crumb: float = 2e-4  # of the pixels: what is smaller stays with its neighbour
+    crumb: float = 1e-3  # of the pixels: what is smaller stays with its neighbour
 
 
 _CHOSEN = _Constants()

@@ -106,6 +106,24 @@ class TurnedParts:
         fields = self.centre, self.size, self.line, self.share, self.moment, self.noise
         return type(self)(*(field[which] for field in fields))
 
+    @property
+    def own(self) -> np.ndarray:
+        """(n,) the moment of each axis: what its own line misses."""
+        return np.einsum("ni,nij,nj->n", self.line, self.moment, self.line)
+
+    @property
+    def of_direction(self) -> np.ndarray:
+        """(n, 3, 3) what is left of the moment if each direction has the moment of its axis that fits it best."""
+        mixed, rest = self.moment[:, :3, 3:], self.moment[:, 3:, 3:] + 1e-12 * np.eye(3)
+        return self.moment[:, :3, :3] - mixed @ np.linalg.solve(rest, np.swapaxes(mixed, 1, 2))
+
+    def determined(self, misfit: float) -> np.ndarray:
+        """(n,) bool: whether at most one direction can be chosen at will, by a change of the misses below `misfit`.
+
+        A sphere or a plane leaves open two of them.
+        """
+        return np.linalg.eigvalsh(self.moment)[:, 2] > misfit**2
+
     def meets(self, which: int, points: np.ndarray, normals: np.ndarray) -> np.ndarray:
         """(n,) bool: whether the normals at points (n, 3) meet the axis of a part."""
         direction, moment = self.line[which, :3], self.line[which, 3:]
