@@ -21,7 +21,7 @@ from .joining import Judgement, Witnesses, join
 
 @dataclass(frozen=True)
 class _Constants:
-    """Chosen on the random scenes of the split "tune"."""
+    """Chosen on the random scenes of the split "tune"; the size of crumbs by the time that they take."""
 
     times: int = 8  # arrangements
     disturbance: float = 2.0  # standard deviation of what is added to log-odds
