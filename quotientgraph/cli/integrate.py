@@ -212,7 +212,7 @@ def _finish(records: list[dict[str, Any]], args: argparse.Namespace, seconds: fl
         document = {
             "version": __version__,
             **count,
-            "seconds": round(seconds, 3),
+            "seconds": round(seconds, 4),
             "results": sorted(records, key=lambda r: r["input"]),
         }
         print_json(document)
