@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from laplacians.core.arrays import cross
+
 from .turned_parts import TurnedParts
 
 
@@ -113,13 +115,13 @@ class _Pair:
         out = []
         for k in range(2):
             direction = self.line[k, :3]
-            point = np.cross(direction, self.line[k, 3:]) * self.size[k] + self.centre[k]
+            point = cross(direction, self.line[k, 3:]) * self.size[k] + self.centre[k]
             # In the coordinates of the part that is not k, the line is fixed + amount·moving.
             moving = point if self.central else np.array([0.0, 0.0, -1.0 if k == 0 else 1.0])
             still = np.zeros(3) if self.central else point
             j = 1 - k
-            base = self.root[j] @ np.append(direction, _crossed((still - self.centre[j]) / self.size[j], direction))
-            rate = self.root[j] @ np.append(np.zeros(3), _crossed(moving / self.size[j], direction))
+            base = self.root[j] @ np.append(direction, cross((still - self.centre[j]) / self.size[j], direction))
+            rate = self.root[j] @ np.append(np.zeros(3), cross(moving / self.size[j], direction))
             amount = -(base @ rate) / max(rate @ rate, 1e-300)
             if not self.central:
                 out.append((direction, point if k == 0 else point + amount * moving, float(amount)))
@@ -138,17 +140,17 @@ class _Pair:
         """
         back, falling = self.seen(point, shift)
         across = np.empty((2, 3))
-        across[0] = _crossed(direction, np.eye(3)[np.argmin(np.abs(direction))])
+        across[0] = cross(direction, np.eye(3)[np.argmin(np.abs(direction))])
         across[0] /= np.linalg.norm(across[0])
-        across[1] = _crossed(direction, across[0])
+        across[1] = cross(direction, across[0])
         lines, slopes = np.empty((2, 6)), np.zeros((2, 6, 5))
         for k, (place, rate) in enumerate(((point, 1.0), (back, np.exp(-shift) if self.central else 1.0))):
             local = (place - self.centre[k]) / self.size[k]
-            lines[k] = np.append(direction, _crossed(local, direction))
+            lines[k] = np.append(direction, cross(local, direction))
             for i in range(2):
-                slopes[k, :, i] = np.append(across[i], _crossed(local, across[i]))
-                slopes[k, 3:, 2 + i] = _crossed(across[i], direction) * (rate * self.length / self.size[k])
-        slopes[1, 3:, 4] = _crossed(falling, direction) * (self.span / self.size[1])
+                slopes[k, :, i] = np.append(across[i], cross(local, across[i]))
+                slopes[k, 3:, 2 + i] = cross(across[i], direction) * (rate * self.length / self.size[k])
+        slopes[1, 3:, 4] = cross(falling, direction) * (self.span / self.size[1])
         return (self.root @ lines[:, :, None]).ravel(), self.root @ slopes, across
 
     def refined(
@@ -189,9 +191,3 @@ class _Pair:
             chance=float(np.minimum(_CHOSEN.misfit * wide, 1.0).prod()),
             loose=float(np.sqrt(loose)) * max(_CHOSEN.misfit, float(self.noise.max())),
         )
-
-
-def _crossed(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The cross product of two vectors; `np.cross` takes ten times as long."""
-    (x, y, z), (u, v, w) = a, b
-    return np.array([y * w - z * v, z * u - x * w, x * v - y * u])

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from laplacians.core.arrays import blocks, product
+from laplacians.core.arrays import blocks, cross, product
 from laplacians.core.jit import kernel
 
 from ..geometry.camera import Camera
@@ -72,8 +72,8 @@ class Plane:
     def __init__(self, component: int, normal: np.ndarray, camera: Camera, shape: tuple[int, int]) -> None:
         self.component, self.shape = component, shape
         self.normal = normal / np.linalg.norm(normal)
-        along = _cross(self.normal, np.eye(3)[np.argmin(np.abs(self.normal))])
-        self.axes = np.stack([along, _cross(self.normal, along)], axis=1) / np.linalg.norm(along)
+        along = cross(self.normal, np.eye(3)[np.argmin(np.abs(self.normal))])
+        self.axes = np.stack([along, cross(self.normal, along)], axis=1) / np.linalg.norm(along)
         self.rays = camera.coordinates(shape) if camera.central else None
 
     def points(self, position: np.ndarray) -> np.ndarray:
@@ -127,12 +127,6 @@ class Plane:
         if polygon is None:
             return None
         return Outline(self.component, polygon, bool(left * signed_area(polygon) > 0), beside)
-
-
-def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The product of two vectors (3,) that is at right angles to both; `np.cross` takes ten times as long."""
-    (x, y, z), (u, v, w) = a.tolist(), b.tolist()
-    return np.array([y * w - z * v, z * u - x * w, x * v - y * u])
 
 
 def rays_between(rays: tuple[np.ndarray, ...], row: np.ndarray, column: np.ndarray) -> np.ndarray:

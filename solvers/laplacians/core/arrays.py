@@ -221,6 +221,16 @@ def weighted_median(values: np.ndarray, weight: np.ndarray) -> float:
     return float(values[order[np.searchsorted(so_far, 0.5 * so_far[-1])]])
 
 
+def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The product of two vectors (3,) that is at right angles to both; `np.cross` takes ten times as long.
+
+    >>> cross(np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])).tolist()
+    [0.0, 0.0, 1.0]
+    """
+    (x, y, z), (u, v, w) = a.tolist(), b.tolist()
+    return np.array([y * w - z * v, z * u - x * w, x * v - y * u])
+
+
 def csr_matrix(values: Any, column: Any, start: Any) -> Any:
     """The square CSR matrix of `scipy.sparse` or, for arrays on the GPU, of `cupyx.scipy.sparse`."""
     if array_namespace(values) is np:
