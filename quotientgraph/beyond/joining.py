@@ -23,7 +23,7 @@ from .border_facts import PieceFacts
 from .border_junctions import log_probabilities, propagated
 from .border_pieces import BorderPieces
 from .hidden_faces import HiddenFaces, hidden_faces
-from .offsets import best_offsets, number_runs, pair_up
+from .offsets import join_groups, number_runs
 
 
 @dataclass(frozen=True)
@@ -146,44 +146,11 @@ class Judgement:
 
 def join(n: int, witnesses: Witnesses, size: np.ndarray) -> np.ndarray:
     """(n,) shifts that place components of the given sizes in pixels, the most certain borders first."""
-    w = witnesses
-    group, shift, size = np.arange(n), np.zeros(n), size.astype(np.float64)
-    known: dict[str, np.ndarray] = {}
-    changed = np.ones(n, dtype=np.bool_)
-    while True:
-        one, other = group[w.left], group[w.right]
-        k = np.flatnonzero(one != other)
-        if not len(k):
-            break
-        turned = one[k] > other[k]
-        low, high = np.minimum(one[k], other[k]), np.maximum(one[k], other[k])
-        order = np.argsort(low * n + high, kind="stable")
-        k, turned, low, high = k[order], turned[order], low[order], high[order]
-        begin = np.flatnonzero(np.diff(low * n + high, prepend=-1))
-        low, high = low[begin], high[begin]
-        offset = w.offset[k] - (shift[w.left[k]] - shift[w.right[k]])
-        fronts = w.left_front[k], w.right_front[k]
-        delta, lead = np.empty(len(begin)), np.empty(len(begin))
-        fresh = _take_over(known, low * n + high, delta, lead, changed[low] | changed[high])
-        best_offsets(
-            np.append(begin, len(k)), np.where(turned, -offset, offset), w.tolerance[k], w.weight[k], w.touch[k],
-            np.where(turned, *fronts[::-1]), np.where(turned, *fronts), _CHOSEN.margin, fresh, delta, lead,
-        )  # fmt: skip
-        known = {"pair": low * n + high, "delta": delta, "lead": lead}
-        top = lead.max()
-        # Of equal leads the larger groups first: an order that does not depend on how the components are numbered.
-        rank = np.lexsort((-np.maximum(size[low], size[high]), -(size[low] + size[high]), -np.round(lead, 4)))
-        rank = rank[lead[rank] >= (_CHOSEN.share * top if top > 1 else top - 1)]
-        into, moved = np.arange(n), np.zeros(n)
-        pair_up(rank, low, high, delta, size, into, moved, np.zeros(n, dtype=np.bool_))
-        joined = np.flatnonzero(into != np.arange(n))
-        if not len(joined):  # offsets that are no numbers lead nowhere
-            break
-        np.add.at(size, into[joined], size[joined])
-        changed = np.zeros(n, dtype=np.bool_)
-        changed[joined] = changed[into[joined]] = True
-        shift += moved[group]
-        group = into[group]
+    w, shift = witnesses, np.zeros(n)
+    join_groups(
+        w.left, w.right, w.offset, w.tolerance, w.weight, w.touch, w.left_front, w.right_front, _CHOSEN.margin,
+        _CHOSEN.share, size.astype(np.float64), shift,
+    )  # fmt: skip
     return shift
 
 
@@ -230,17 +197,6 @@ def _told_apart(judged: Judgement) -> np.ndarray:
     apart = facts.n * ((facts.row - 0.5 * (height - 1)) ** 2 + (facts.column - 0.5 * (width - 1)) ** 2)
     outline = facts.of_components(graph.n_components, apart, apart)[:-1]
     return graph.sizes + 0.49 * outline / max(outline.max(initial=0.0), 1.0)
-
-
-def _take_over(
-    known: dict[str, np.ndarray], pair: np.ndarray, delta: np.ndarray, lead: np.ndarray, changed: np.ndarray
-) -> np.ndarray:
-    """Copy what is known of pairs that did not change since the last round; returns which are to be computed."""
-    if not known:
-        return changed
-    at = np.minimum(np.searchsorted(known["pair"], pair), len(known["pair"]) - 1)
-    delta[:], lead[:] = known["delta"][at], known["lead"][at]
-    return (known["pair"][at] != pair) | changed
 
 
 def _weights(facts: PieceFacts, tolerance: np.ndarray, size: np.ndarray) -> np.ndarray:

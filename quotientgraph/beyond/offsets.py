@@ -1,4 +1,4 @@
-"""The offset between two groups of components that their borders make most likely, and which pairs are joined at it."""
+"""The offset between two groups of components that their borders make most likely, and joining pair after pair at it."""
 
 from __future__ import annotations
 
@@ -93,18 +93,104 @@ def best_offsets(start, offset, tolerance, weight, touch, low_front, high_front,
 
 
 @kernel
-def pair_up(rank, low, high, delta, size, into, moved, received):
-    """Join pairs in the order of `rank`: the smaller group moves. In one round a group moves or receives, not both.
+def join_groups(
+    left, right, offset, tolerance, weight, touch, left_front, right_front, margin, share, size, shift
+):  # fmt: skip
+    """Join groups in rounds, the pairs that lead by most first, until no pieces between two groups are left.
 
-    Writes where each group goes to `into`, on entry itself, and `moved`; `received` is False on entry.
+    Writes the shifts of all components to `shift`, zero on entry; `size` is used up. Pairs whose lead is at least `share`
+    of the largest one are joined in the same round.
     """
-    for r in rank:
-        one, other, step = low[r], high[r], delta[r]
-        if size[one] > size[other]:
-            one, other, step = other, one, -step
-        if into[one] != one or received[one] or into[other] != other:
-            continue
-        into[one], moved[one], received[other] = other, step, True
+    n, n_pieces = len(size), len(left)
+    group, into, moved = np.arange(n), np.arange(n), np.zeros(n)
+    changed, received = np.ones(n, np.bool_), np.zeros(n, np.bool_)
+    key, chosen = np.empty(n_pieces, np.int64), np.empty(n_pieces, np.int64)
+    order, spare, start = np.empty(n_pieces, np.int64), np.empty(n_pieces, np.int64), np.empty(n_pieces + 1, np.int64)
+    told = np.empty((6, n_pieces))  # offset, tolerance, weight, and log-probabilities of touching, low and high in front
+    fresh, rank = np.empty(n_pieces, np.bool_), np.empty(n_pieces, np.int64)
+    pair, before = np.empty(n_pieces, np.int64), np.empty(n_pieces, np.int64)
+    delta, lead, former = np.empty(n_pieces), np.empty(n_pieces), np.empty((2, n_pieces))
+    n_before = 0
+    while True:
+        m = 0
+        for k in range(n_pieces):
+            one, other = group[left[k]], group[right[k]]
+            if one != other:
+                key[m], chosen[m] = min(one, other) * n + max(one, other), k
+                m += 1
+        if m == 0:
+            break
+        in_order(key, m, order, spare)
+        n_pairs = 0
+        for i in range(m):
+            k = chosen[order[i]]
+            if i == 0 or key[order[i]] != key[order[i - 1]]:
+                pair[n_pairs], start[n_pairs] = key[order[i]], i
+                n_pairs += 1
+            step = offset[k] - (shift[left[k]] - shift[right[k]])
+            turned = group[left[k]] > group[right[k]]
+            told[0, i] = -step if turned else step
+            told[1, i], told[2, i], told[3, i] = tolerance[k], weight[k], touch[k]
+            told[4, i] = right_front[k] if turned else left_front[k]
+            told[5, i] = left_front[k] if turned else right_front[k]
+        start[n_pairs] = m
+        q = 0  # what is known of pairs that did not change since the last round is taken over
+        for p in range(n_pairs):
+            while q < n_before and before[q] < pair[p]:
+                q += 1
+            known = q < n_before and before[q] == pair[p]
+            fresh[p] = not known or changed[pair[p] // n] or changed[pair[p] % n]
+            if not fresh[p]:
+                delta[p], lead[p] = former[0, q], former[1, q]
+        best_offsets(
+            start[: n_pairs + 1], told[0], told[1], told[2], told[3], told[4], told[5], margin, fresh, delta, lead
+        )  # fmt: skip
+        n_before, top = n_pairs, lead[0]
+        for p in range(n_pairs):
+            before[p], former[0, p], former[1, p] = pair[p], delta[p], lead[p]
+            top = max(top, lead[p])
+        least, n_ranked = share * top if top > 1 else top - 1, 0
+        for p in range(n_pairs):
+            if lead[p] >= least:
+                rank[n_ranked] = p
+                n_ranked += 1
+        # Of equal leads the larger groups first: an order that does not depend on how the components are numbered.
+        for criterion in range(3):
+            for i in range(n_ranked):
+                one, other = size[pair[rank[i]] // n], size[pair[rank[i]] % n]
+                if criterion == 0:
+                    told[0, i] = -max(one, other)
+                elif criterion == 1:
+                    told[0, i] = -(one + other)
+                else:
+                    told[0, i] = -np.rint(1e4 * lead[rank[i]])
+            in_order(told[0], n_ranked, order, spare)
+            for i in range(n_ranked):
+                spare[i] = rank[order[i]]
+            for i in range(n_ranked):
+                rank[i] = spare[i]
+        # The smaller group moves. In one round a group moves or receives, not both.
+        changed[:], received[:] = False, False
+        n_joined = 0
+        for i in range(n_ranked):
+            one, other, step = pair[rank[i]] // n, pair[rank[i]] % n, delta[rank[i]]
+            if size[one] > size[other]:
+                one, other, step = other, one, -step
+            if into[one] != one or received[one] or into[other] != other:
+                continue
+            into[one], moved[one], received[other] = other, step, True
+            changed[one] = changed[other] = True
+            n_joined += 1
+        if n_joined == 0:  # offsets that are no numbers lead nowhere
+            break
+        for c in range(n):
+            if into[c] != c:
+                size[into[c]] += size[c]
+        for c in range(n):
+            shift[c] += moved[group[c]]
+            group[c] = into[group[c]]
+        for c in range(n):
+            into[c], moved[c] = c, 0.0
 
 
 @kernel
