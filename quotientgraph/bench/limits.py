@@ -100,7 +100,7 @@ def contact_groups(judged: Judgement, depth: np.ndarray) -> tuple[Witnesses, np.
     """
     graph = judged.graph
     right = medians(true_potential(graph, depth) - judged.potential, graph.labels)
-    told = Witnesses.from_judgement(judged)
+    told = judged.witnesses
     touches = np.abs(right[told.left] - right[told.right] - told.offset) <= told.tolerance
     return told, right, connected_components(graph.n_components, told.left[touches], told.right[touches])
 

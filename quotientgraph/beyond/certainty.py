@@ -18,7 +18,7 @@ from laplacians.core.jit import WHOLE, kernel, portion
 
 from ..geometry.normals import row_and_column
 from ..graph.quotient import Quotient
-from .joining import Judgement, Witnesses, weight_of_sides
+from .joining import Judgement, weight_of_sides
 from .ridges import RIDGE
 from .steadiness import unsteadiness
 
@@ -92,7 +92,7 @@ def _component_cues(
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """(n_components,) cues of components by name, and (n_pixels,) the contradictions near each pixel."""
     graph, facts = judged.graph, judged.facts
-    w = Witnesses.from_judgement(judged)
+    w = judged.witnesses
     n, size, pixels = graph.n_components, graph.sizes, graph.pixels
     contact = weight_of_sides(facts.n[w.piece]) * np.maximum(w.touch - np.maximum(w.left_front, w.right_front), 0)
     torn = np.abs(w.offset) > np.maximum(w.tolerance, _CHOSEN.torn / float(np.median(pixels.map.focal)))

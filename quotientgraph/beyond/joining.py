@@ -12,6 +12,7 @@ Pieces of one pair that agree on an offset lie on one line, so they are one witn
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -136,12 +137,22 @@ class Judgement:
         """What the places of components are judged by."""
         return Context(self.graph, self.facts, self.contact, self.front, self.tolerance, self.unseen)
 
+    @cached_property
+    def witnesses(self) -> Witnesses:
+        """What the borders say, in the terms of joining."""
+        return Witnesses.from_judgement(self)
+
     def at(self, potential: np.ndarray) -> Judgement:
-        """The same when components have moved as wholes to another potential (n_pixels,): only offsets change."""
+        """The same when components have moved as wholes to another potential (n_pixels,): only offsets change.
+
+        What a piece says depends on the offsets of its own pair relative to each other, which stay as they are.
+        """
         first = self.graph.first_pixels
         step = np.append(potential[first] - self.potential[first], 0.0)
         offset = self.facts.offset - (step[self.facts.left] - step[self.facts.right])
-        return replace(self, potential=potential, facts=replace(self.facts, offset=offset))
+        moved = replace(self, potential=potential, facts=replace(self.facts, offset=offset))
+        vars(moved)["witnesses"] = replace(self.witnesses, offset=offset[self.witnesses.piece])
+        return moved
 
 
 def join(n: int, witnesses: Witnesses, size: np.ndarray) -> np.ndarray:
@@ -181,10 +192,9 @@ def joined(graph: Quotient, potential: np.ndarray) -> Joined:
 
 def places(judged: Judgement) -> np.ndarray | None:
     """(n_components,) shifts that place the components of a graph; None where borders cannot tell."""
-    witnesses = Witnesses.from_judgement(judged)
-    if not len(witnesses.left):
+    if not len(judged.witnesses.left):
         return None
-    return join(judged.graph.n_components, witnesses, _told_apart(judged))
+    return join(judged.graph.n_components, judged.witnesses, _told_apart(judged))
 
 
 def _told_apart(judged: Judgement) -> np.ndarray:

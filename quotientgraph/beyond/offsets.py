@@ -106,7 +106,9 @@ def join_groups(
     changed, received = np.ones(n, np.bool_), np.zeros(n, np.bool_)
     key, chosen = np.empty(n_pieces, np.int64), np.empty(n_pieces, np.int64)
     order, spare, start = np.empty(n_pieces, np.int64), np.empty(n_pieces, np.int64), np.empty(n_pieces + 1, np.int64)
-    told = np.empty((6, n_pieces))  # offset, tolerance, weight, and log-probabilities of touching, low and high in front
+    told = np.empty(
+        (6, n_pieces)
+    )  # offset, tolerance, weight, and log-probabilities of touching, low and high in front
     fresh, rank = np.empty(n_pieces, np.bool_), np.empty(n_pieces, np.int64)
     pair, before = np.empty(n_pieces, np.int64), np.empty(n_pieces, np.int64)
     delta, lead, former = np.empty(n_pieces), np.empty(n_pieces), np.empty((2, n_pieces))

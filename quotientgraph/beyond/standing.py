@@ -114,9 +114,7 @@ class Standing:
                 more = Pins.at_present(one[one != largest], np.full(len(one) - 1, largest))
                 known = Pins(*(np.concatenate([getattr(more, k), getattr(known, k)]) for k in vars(known)))
         held = _CHOSEN.held if outcome.joined else _CHOSEN.held_fast
-        return cls(
-            judged, Witnesses.from_judgement(judged), size, known, held, max(0.01 * judged.span, 1e-9), outcome.absolute
-        )
+        return cls(judged, judged.witnesses, size, known, held, max(0.01 * judged.span, 1e-9), outcome.absolute)
 
     @property
     def graph(self) -> Quotient:
