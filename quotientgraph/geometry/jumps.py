@@ -27,6 +27,9 @@ Continuity = Callable[[NormalMap, np.ndarray, np.ndarray], np.ndarray]
 # 1.1. A bound on the ratio itself would cut true surfaces in small or wide images.
 _STEEPEST = 3772 * np.log(1.1)
 
+_NEAR = 0.06  # |a − b| / (a + b) up to which seven terms of the series of log(a / b) are exact to rounding
+_AT_ONCE = 256  # edges whose ratios are kept until their logarithms are taken
+
 
 def planar(normal_map: NormalMap, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
     """Jumps of edges when the two tangent planes meet midway between the two pixels.
@@ -140,14 +143,26 @@ def _apart(a, b, period, wraps):
     return d
 
 
-@kernel(inline="always")
-def _log_ratio(above, below):
-    """log(above / below) of two positive numbers. Near 1 a short series is as exact as the logarithm, and quicker."""
-    s = (above - below) / (above + below)
-    if abs(s) > 0.06:
-        return np.log(above / below)
-    t = s * s
-    return 2 * s * (1 + t * (1 / 3 + t * (1 / 5 + t * (1 / 7 + t * (1 / 9 + t * (1 / 11 + t * (1 / 13)))))))
+@kernel(no_cpython_wrapper=True, error_model="numpy")
+def _log_ratios(above, below, limit, out):
+    """Write log(above / below) to `out`, or 0 where one of them is not positive or the result is beyond ±limit.
+
+    Near 1 a short series is as exact as the logarithm, and takes several ratios at once. The few others come after it.
+    """
+    n_far = 0
+    for i in range(len(out)):
+        s = (above[i] - below[i]) / (above[i] + below[i])
+        t = s * s
+        jump = 2 * s * (1 + t * (1 / 3 + t * (1 / 5 + t * (1 / 7 + t * (1 / 9 + t * (1 / 11 + t * (1 / 13)))))))
+        facing = (above[i] > 0.0) & (below[i] > 0.0)
+        out[i] = jump if facing & (-limit < jump) & (jump < limit) else 0.0
+        n_far += facing & (abs(s) > _NEAR)
+    if n_far:
+        for i in range(len(out)):
+            s = (above[i] - below[i]) / (above[i] + below[i])
+            if above[i] > 0.0 and below[i] > 0.0 and abs(s) > _NEAR:
+                jump = np.log(above[i] / below[i])
+                out[i] = jump if -limit < jump < limit else 0.0
 
 
 @kernel(parallel_from=2**19, error_model="numpy")
@@ -155,37 +170,42 @@ def _planar(normals, position, x, y, z, tail, head, central, wraps, slope, place
     """Write the jump of each edge for a crease at each of the places, or 0 beyond ±limit, to `out` (n_places, n_edges).
 
     Assumes valid pixel numbers and positions inside x, y and z. What belongs to a tail is read once for the edges in a
-    row that have it.
+    row that have it. Logarithms are taken of some edges at a time.
     """
     height, width = x.shape
     last, va, ua = -1, 0, 0
     xa, ya, za, ax, ay, az, facing = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for e in portion(out.shape[1], share):
-        if tail[e] != last:
-            last = tail[e]
-            a = np.uint32(last)  # unsigned: Numba need not look for negative ones
-            va, ua = row_and_column(position[a], width)
-            v, u = np.uint32(va), np.uint32(ua)
-            xa, ya, za = x[v, u], y[v, u], z[v, u]
-            ax, ay, az = normals[a, 0], normals[a, 1], normals[a, 2]
-            facing = ax * xa + ay * ya + az * za
-        b = np.uint32(head[e])
-        vb, ub = row_and_column(position[b], width)
-        v, u = np.uint32(vb), np.uint32(ub)
-        xb, yb, zb = x[v, u], y[v, u], z[v, u]
-        bx, by, bz = normals[b, 0], normals[b, 1], normals[b, 2]
-        for k in range(len(places)):
-            at = places[k]
-            if central:
-                mx, my, mz = (1.0 - at) * xa + at * xb, (1.0 - at) * ya + at * yb, (1.0 - at) * za + at * zb
-                above = (ax * mx + ay * my + az * mz) * (bx * xb + by * yb + bz * zb)
-                below = facing * (bx * mx + by * my + bz * mz)
-                jump = _log_ratio(above, below) if above > 0.0 and below > 0.0 else np.inf
-                out[k, e] = jump if -limit < jump < limit else 0.0
-            else:
-                du, dv = _apart(ua, ub, width, wraps[0]), _apart(va, vb, height, wraps[1])
-                jump = -at * (ax * du + ay * dv) / az - (1.0 - at) * (bx * du + by * dv) / bz
-                out[k, e] = (jump if -limit < jump < limit else 0.0) - (slope[0] * du + slope[1] * dv)
+    above, below = np.empty((len(places), _AT_ONCE)), np.empty((len(places), _AT_ONCE))
+    edges = portion(out.shape[1], share)
+    for begin in range(edges.start, edges.stop, _AT_ONCE):
+        end = min(begin + _AT_ONCE, edges.stop)
+        for e in range(begin, end):
+            if tail[e] != last:
+                last = tail[e]
+                a = np.uint32(last)  # unsigned: Numba need not look for negative ones
+                va, ua = row_and_column(position[a], width)
+                v, u = np.uint32(va), np.uint32(ua)
+                xa, ya, za = x[v, u], y[v, u], z[v, u]
+                ax, ay, az = normals[a, 0], normals[a, 1], normals[a, 2]
+                facing = ax * xa + ay * ya + az * za
+            b = np.uint32(head[e])
+            vb, ub = row_and_column(position[b], width)
+            v, u = np.uint32(vb), np.uint32(ub)
+            xb, yb, zb = x[v, u], y[v, u], z[v, u]
+            bx, by, bz = normals[b, 0], normals[b, 1], normals[b, 2]
+            for k in range(len(places)):
+                at = places[k]
+                if central:
+                    mx, my, mz = (1.0 - at) * xa + at * xb, (1.0 - at) * ya + at * yb, (1.0 - at) * za + at * zb
+                    above[k, e - begin] = (ax * mx + ay * my + az * mz) * (bx * xb + by * yb + bz * zb)
+                    below[k, e - begin] = facing * (bx * mx + by * my + bz * mz)
+                else:
+                    du, dv = _apart(ua, ub, width, wraps[0]), _apart(va, vb, height, wraps[1])
+                    jump = -at * (ax * du + ay * dv) / az - (1.0 - at) * (bx * du + by * dv) / bz
+                    out[k, e] = (jump if -limit < jump < limit else 0.0) - (slope[0] * du + slope[1] * dv)
+        if central:
+            for k in range(len(places)):
+                _log_ratios(above[k], below[k], limit, out[k, begin:end])
 
 
 @kernel(parallel_from=2**19, error_model="numpy")
