@@ -70,10 +70,25 @@ def absorbing_edges(
     """
     one, other = size[tail], size[head]
     # Of equal angles the smaller first, then what is nearer to the middle of the image, whichever way that is turned.
-    order = np.lexsort((away, np.maximum(one, other), np.minimum(one, other), np.round(angle, 9)))
+    order = _sorted_by(np.round(angle, 9), np.minimum(one, other), np.maximum(one, other), away)
     chosen, parent = np.zeros(len(tail), dtype=np.bool_), np.arange(len(size), dtype=np.int32)
     _absorb(order, tail, head, angle, parent, size.copy(), float(least or 0.0), chosen)
     return chosen
+
+
+def _sorted_by(value: np.ndarray, *further: np.ndarray) -> np.ndarray:
+    """(n,) the order by one value and, among equal ones, by the further ones; otherwise as they come.
+
+    The same as ``np.lexsort``, which sorts all entries by every value; here only those with an equal are.
+    """
+    order = np.argsort(value)
+    equal = np.diff(value[order]) == 0
+    tied = np.zeros(len(order), dtype=np.bool_)
+    tied[1:] |= equal
+    tied[:-1] |= equal
+    among = np.sort(order[tied])
+    order[tied] = among[np.lexsort((*(one[among] for one in reversed(further)), value[among]))]
+    return order
 
 
 @kernel
