@@ -33,7 +33,7 @@ from quotientgraph.cli import bench as cli_bench
 from quotientgraph.cli import main
 from quotientgraph.integration import METHODS, Method
 
-SHARED = Path(os.environ.get("QUOTIENTGRAPH_DATA", Path(__file__).parents[2] / "shared" / "data"))
+SHARED = Path(os.environ.get("QUOTIENTGRAPH_DATA") or Path(__file__).parents[2] / "shared" / "data")
 # The command line of the smallest run there is.
 SMALLEST = [
     sys.executable,

@@ -13,7 +13,7 @@ from quotientgraph.geometry.normals import FRAMES
 from quotientgraph.io.conventions import candidates
 from quotientgraph.io.evidence import NormalSample, change_axes
 
-DATA = Path(os.environ.get("QUOTIENTGRAPH_DATA", Path(__file__).parents[2] / "shared" / "data"))
+DATA = Path(os.environ.get("QUOTIENTGRAPH_DATA") or Path(__file__).parents[2] / "shared" / "data")
 SHARED = ["diligent/" + name for name in ("bear", "buddha", "cat", "goblet", "harvest")]
 SHARED += ["scenes/bedroom", "scenes/wedding_cake"]
 

@@ -11,7 +11,7 @@ from scipy.io import savemat
 import quotientgraph.io as qio
 from quotientgraph.geometry.camera import Orthographic, Pinhole, RayMap
 
-DATA = Path(os.environ.get("QUOTIENTGRAPH_DATA", Path(__file__).parents[2] / "shared" / "data"))
+DATA = Path(os.environ.get("QUOTIENTGRAPH_DATA") or Path(__file__).parents[2] / "shared" / "data")
 H, W = 6, 9
 K = np.array([[500.0, 0, 4.0], [0, 510.0, 2.5], [0, 0, 1]])
 

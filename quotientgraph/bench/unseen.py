@@ -63,7 +63,7 @@ def unseen_cases(split: str, limit: int = LIMIT, folders: Iterable[str | Path] =
     True
     """
     names = [f"{RANDOM}{kind}?seed={seed}" for kind, seed in scenes.cases(split, limit)]
-    places = list(folders) or [os.environ[name] for name in ("QUOTIENTGRAPH_DATA",) if name in os.environ]
+    places = list(folders) or list(filter(None, [os.environ.get("QUOTIENTGRAPH_DATA")]))
     for folder in map(Path, places):
         found = sorted((folder / "real").glob("*.npz")) or sorted(folder.glob("*.npz"))
         names += [f"{VIEW}{path.resolve()}?" for path in found]
