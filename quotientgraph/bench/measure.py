@@ -74,6 +74,7 @@ def measure(job: Job) -> Record:
             "seconds_high": max(seconds),
             "processor_seconds": min(processor),
             "stages": {name: float(np.median([each.get(name, 0.0) for each in stages])) for name in stages[-1]},
+            "stages_low": stages[int(np.argmin(seconds))],
             "step_seconds": [step.seconds for step in result.history],
             "peak_bytes": int(peak),
             "memory": before[1],

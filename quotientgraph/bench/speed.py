@@ -70,7 +70,7 @@ def _entries(records: list[Record]) -> list[Entry]:
         name = record["case"]["name"]
         out += _row(name, record["seconds_low"] / units[name], record["seconds_low"])
         out += _profile(record)
-    grown = [(record["pixels"], record["seconds_low"], record["stages"]["filling"]) for record in _grown(done)]
+    grown = [(record["pixels"], record["seconds_low"], _stages(record)["filling"]) for record in _grown(done)]
     if len(grown) > 2:
         x, *times = np.array(grown, dtype=float).T
         for name, y in zip(("exponent of seconds against pixels", "exponent of filling alone"), times, strict=True):
@@ -93,6 +93,11 @@ def _grown(records: list[Record]) -> list[Record]:
     ]
 
 
+def _stages(record: Record) -> dict[str, float]:
+    """Seconds of the stages in the best run; records of older versions have their medians only."""
+    return record.get("stages_low", record["stages"])
+
+
 def _draw(records: list[Record], out: Path) -> list[Path]:
     best = [{**record, "seconds": record["seconds_low"]} for record in _grown(records)]  # as in the table
     return [growth(best, out / "speed-growth.png")] if len(best) > 2 else []
@@ -106,7 +111,7 @@ def _row(name: str, ratio: float, seconds: float) -> list[Entry]:
 
 def _profile(record: Record) -> list[Entry]:
     name = record["case"]["name"]
-    out = [Entry("milliseconds by stage", name, stage, 1e3 * s) for stage, s in record["stages"].items()]
+    out = [Entry("milliseconds by stage", name, stage, 1e3 * s) for stage, s in _stages(record).items()]
     out.append(Entry("memory", name, "peak bytes a pixel", record["peak_bytes"] / record["pixels"]))
     if name.endswith("4096x4096"):
         out.append(Entry("memory", name, "goal", _MEMORY_GOAL))
