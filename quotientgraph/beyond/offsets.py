@@ -172,8 +172,9 @@ def join_groups(
             for i in range(n_ranked):
                 rank[i] = spare[i]
         # The smaller group moves. In one round a group moves or receives, not both.
-        changed[:], received[:] = False, False
         n_joined = 0
+        for c in range(n):
+            changed[c], received[c] = False, False
         for i in range(n_ranked):
             one, other, step = pair[rank[i]] // n, pair[rank[i]] % n, delta[rank[i]]
             if size[one] > size[other]:
