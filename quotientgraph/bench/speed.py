@@ -95,7 +95,8 @@ def _grown(records: list[Record]) -> list[Record]:
 
 def _stages(record: Record) -> dict[str, float]:
     """Seconds of the stages in the best run; records of older versions have their medians only."""
-    return record.get("stages_low", record["stages"])
+    stages: dict[str, float] = record.get("stages_low", record["stages"])
+    return stages
 
 
 def _draw(records: list[Record], out: Path) -> list[Path]:
