@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -52,17 +53,12 @@ class View:
     @classmethod
     def of(cls, judged: Judgement, depth: np.ndarray) -> View:
         """The pieces of a judged graph whose true depth (H, W) is known."""
-        graph, facts = judged.graph, judged.facts
-        truth = true_potential(graph, depth)
-        shift = np.append(medians(truth - judged.potential, graph.labels), 0.0)
-        span = 1.0 if graph.pixels.map.camera.central else float(np.ptp(truth))
-        step = shift[facts.left] - shift[facts.right] - facts.offset
-        right = np.abs(step) < np.maximum(_SLACK * judged.tolerance, _PART * span)
-        return cls(judged.context, np.where(right, 0, np.where(step < 0, 1, 2)))
+        facts, slack = judged.facts, _SLACK * judged.tolerance
+        return cls(judged.context, true_states(judged, depth, facts.left, facts.right, facts.offset, slack))
 
 
-def view(normals: np.ndarray, mask: np.ndarray, camera: Camera, depth: np.ndarray) -> View | None:
-    """A view, with hidden faces as components of their own; None if it has no faces."""
+def judgement(normals: np.ndarray, mask: np.ndarray, camera: Camera, depth: np.ndarray) -> Judgement | None:
+    """The borders of a view, with hidden faces as components of their own; None if it has no faces."""
     known = mask & np.isfinite(depth)
     graph = QuotientGraph.from_normals(normals, known, camera, "opencv", check=False)
     graph, joins = prepared(graph, BEST)
@@ -74,18 +70,29 @@ def view(normals: np.ndarray, mask: np.ndarray, camera: Camera, depth: np.ndarra
     faces = hidden_faces(whole, *found)
     if faces is not None:
         judged = Judgement.of(faces.divide(whole), judged.potential, faces)
-    return View.of(judged, depth)
+    return judged
 
 
-def tune_views(seeds: int, extra: list[Path]) -> Iterator[View | None]:
-    """Views of random scenes of the split "tune", three in four of them also worse than exact, and of the given files."""
+def tune_views(seeds: int, extra: list[Path]) -> Iterator[tuple[Judgement, np.ndarray]]:
+    """Views that have faces, with their true depth (H, W).
+
+    They are random scenes of the split "tune", three in four of them also worse than exact, and the given files.
+    """
+    for normals, mask, camera, depth in _cases(seeds, extra):
+        judged = judgement(normals, mask, camera, depth)
+        if judged is not None:
+            yield judged, depth
+
+
+def _cases(seeds: int, extra: list[Path]) -> Iterator[tuple[np.ndarray, np.ndarray, Any, np.ndarray]]:
+    """Normals, mask, camera and depth."""
     for k, (kind, seed) in enumerate(scenes.cases("tune", per_kind=seeds)):
         scene = scenes.random(kind, seed)
         for condition in {"", _CONDITIONS[k % len(_CONDITIONS)]}:
-            yield view(degraded(scene, condition, seed).normals, scene.mask, scene.camera, scene.depth)
+            yield degraded(scene, condition, seed).normals, scene.mask, scene.camera, scene.depth
     for path in extra:
         with np.load(path) as z:
-            yield view(z["normals"], z["mask"], z["K"], z["depth"].astype(float))
+            yield z["normals"], z["mask"], z["K"], z["depth"].astype(float)
 
 
 Odds = tuple[np.ndarray, np.ndarray]
@@ -187,6 +194,31 @@ def _slopes(values: list[np.ndarray], x: list[np.ndarray], truth: np.ndarray, we
     return [of_inner, of_outer]
 
 
+def true_states(
+    judged: Judgement,
+    depth: np.ndarray,
+    left: np.ndarray,
+    right: np.ndarray,
+    offset: np.ndarray,
+    slack: np.ndarray | float = 0.0,
+    part: float = _PART,
+) -> np.ndarray:
+    """Whether pairs of components, −1 outside, truly are at their offsets (n,), given the true depth (H, W).
+
+    Returns
+    -------
+    (n,) int64
+        0 if they are, within `slack` or within this part of the potential; 1 if the left one is nearer than that, 2 if
+        the right one is.
+    """
+    truth = true_potential(judged.graph, depth)
+    shift = np.append(medians(truth - judged.potential, judged.graph.labels), 0.0)
+    span = 1.0 if judged.graph.pixels.map.camera.central else float(np.ptp(truth))
+    step = shift[left] - shift[right] - offset
+    right_there = np.abs(step) < np.maximum(slack, part * span)
+    return np.where(right_there, 0, np.where(step < 0, 1, 2))
+
+
 def true_potential(graph: Quotient, depth: np.ndarray) -> np.ndarray:
     """(n_pixels,) the potential of a true depth (H, W)."""
     return graph.pixels.map.camera.potential(depth.ravel()[graph.pixels.map.position])
@@ -208,7 +240,7 @@ def main() -> None:
     parser.add_argument("views", nargs="*", type=Path, help="NPZ files with normals, mask, depth and K")
     given = parser.parse_args()
     logging.getLogger("quotientgraph").setLevel(logging.ERROR)
-    views = [one for one in tune_views(given.per_kind, given.views) if one is not None]
+    views = [View.of(judged, depth) for judged, depth in tune_views(given.per_kind, given.views)]
     found = both_networks(views, given.hidden, given.networks, given.epochs)
     sys.stdout.write(as_text(found, views[0].context.cues()[0]))
 

@@ -133,7 +133,7 @@ def _alike(standing: Standing, one: np.ndarray, other: np.ndarray) -> bool:
 
 def _untouched(standing: Standing) -> np.ndarray:
     """Witnesses of contacts that are not made at present, the most promising first, one for each place that they suggest."""
-    w, size = standing.witnesses, standing.size
+    w, size = standing.witnesses.of_pieces, standing.size
     apart = np.flatnonzero(np.abs(w.offset) > np.maximum(standing.percent, 2 * w.tolerance))
     gain = w.weight * (w.touch - np.maximum(w.left_front, w.right_front))
     promise = gain + np.log(np.minimum(size[w.left], size[w.right]) / size.sum())

@@ -75,7 +75,12 @@ class Network:
 @cache
 def fitted_networks() -> tuple[Network, ...]:
     """The first and the second network, with the weights that the library brings along."""
-    text = (files(__package__) / "border_networks.json").read_text(encoding="utf-8")
+    return stored_networks("border_networks.json")
+
+
+def stored_networks(name: str) -> tuple[Network, ...]:
+    """The networks in a file of this package."""
+    text = (files(__package__) / name).read_text(encoding="utf-8")
     fields = "mean", "spread", "inner", "outer"
     return tuple(Network(*(np.array(stored[name]) for name in fields)) for stored in json.loads(text)["networks"])
 
@@ -113,7 +118,7 @@ class Context:
 
     def cues(self, odds: tuple[np.ndarray, np.ndarray] | None = None) -> tuple[list[str], np.ndarray, np.ndarray]:
         """Names of the cues, and their values (n_pieces, n_cues) as they are and with left and right exchanged."""
-        facts, found = self.facts, _Cues()
+        facts, found = self.facts, Cues()
         contact, front = (self.contact, self.front) if odds is None else odds
         for name, pair in (("", (self.contact, self.front)), ("_before", (contact, front))):
             found.even(f"contact{name}", np.clip(pair[0], -8, 8))
@@ -127,7 +132,7 @@ class Context:
         found.both("facing", facts.facing_left, facts.facing_right)
         _cues_of_components(self.graph, facts, contact, front, found)
         _cues_of_pair(facts, contact, front, _SLACK * self.tolerance, found)
-        return found.names, np.column_stack(found.plain), np.column_stack(found.turned)
+        return found.names, *found.columns(len(facts.n))
 
 
 def placing_odds(context: Context) -> tuple[np.ndarray, np.ndarray]:
@@ -138,7 +143,7 @@ def placing_odds(context: Context) -> tuple[np.ndarray, np.ndarray]:
     return context.judged_by(second, context.judged_by(first))
 
 
-class _Cues:
+class Cues:
     """Cues by name, as they are and with left and right exchanged."""
 
     def __init__(self) -> None:
@@ -156,6 +161,11 @@ class _Cues:
         self._add(f"{name}_left", left, right)
         self._add(f"{name}_right", right, left)
 
+    def columns(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Two matrices (n, n_cues), as they are and with left and right exchanged."""
+        none = np.empty((n, 0))
+        return np.column_stack([none, *self.plain]), np.column_stack([none, *self.turned])
+
     def _add(self, name: str, plain: np.ndarray, turned: np.ndarray) -> None:
         self.names.append(name)
         self.plain.append(plain)
@@ -163,7 +173,7 @@ class _Cues:
 
 
 def _cues_of_components(
-    graph: Quotient, facts: PieceFacts, contact: np.ndarray, front: np.ndarray, found: _Cues
+    graph: Quotient, facts: PieceFacts, contact: np.ndarray, front: np.ndarray, found: Cues
 ) -> None:
     """How large the two components are, whether they leave the picture, and what the rest of their outlines shows."""
     n, left, right = graph.n_components, facts.left, facts.right
@@ -192,7 +202,7 @@ def _cues_of_components(
         found.both(name, np.log1p(rest[0]), np.log1p(rest[1]))
 
 
-def _cues_of_pair(facts: PieceFacts, contact: np.ndarray, front: np.ndarray, slack: np.ndarray, found: _Cues) -> None:
+def _cues_of_pair(facts: PieceFacts, contact: np.ndarray, front: np.ndarray, slack: np.ndarray, found: Cues) -> None:
     """What the other pieces between the same two components ask for."""
     number, offset, weight = facts.pair_number, facts.pair_offset, weight_of_sides(facts.n)
     order = np.lexsort((offset, number))

@@ -137,7 +137,7 @@ class PieceFacts:
         middle = mean(offset)
         slope = mean(position * (offset - middle[piece])) / np.maximum(mean(position**2), 1e-9)
         scatter = np.sqrt(mean((offset - middle[piece] - slope[piece] * position) ** 2))
-        median = _medians(piece, offset, borders.n_pieces)
+        median = group_medians(piece, offset, borders.n_pieces)
         lean, facing, angle = _attitudes(graph, borders, inside, line, mean)
         n = np.diff(start).astype(np.float64)
         return cls(
@@ -148,7 +148,7 @@ class PieceFacts:
         )  # fmt: skip
 
 
-def _medians(group: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
+def group_medians(group: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
     """(n,) median of the values of each group, 0 for an empty one."""
     out = np.zeros(n)
     if len(group):

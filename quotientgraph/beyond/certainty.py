@@ -92,7 +92,7 @@ def _component_cues(
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
     """(n_components,) cues of components by name, and (n_pixels,) the contradictions near each pixel."""
     graph, facts = judged.graph, judged.facts
-    w = judged.witnesses
+    w = judged.witnesses.of_pieces
     n, size, pixels = graph.n_components, graph.sizes, graph.pixels
     contact = weight_of_sides(facts.n[w.piece]) * np.maximum(w.touch - np.maximum(w.left_front, w.right_front), 0)
     torn = np.abs(w.offset) > np.maximum(w.tolerance, _CHOSEN.torn / float(np.median(pixels.map.focal)))
@@ -109,7 +109,7 @@ def _component_cues(
         "standing": np.log1p(of_component(np.where(~torn & valley, contact, 0.0))),
         "contradicted": np.log1p(of_component(against) / np.sqrt(size)),
         "size": np.log(size / size.sum()),
-        "unsteady": unsteadiness(judged, w, settled),
+        "unsteady": unsteadiness(judged, judged.witnesses, settled),
     }
     return cues, near
 

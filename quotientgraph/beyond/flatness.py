@@ -17,7 +17,7 @@ from ..graph.quotient import Quotient
 
 # A face has at least this share of the pixels and this many. Faces are notable from this share of the pixels on: DiLiGenT
 # objects have 0, rooms, streets and real views 0.4 to 1.
-_LARGE, _FEWEST, _NOTABLE = 0.005, 100, 0.25
+LARGE, FEWEST, _NOTABLE = 0.005, 100, 0.25
 # One minus the length of the mean normal of a face is half of the mean square of the angles by which it is bent. At most so
 # much, beside what noise makes of it: flat; bent by 0.25°, or by a part of the noise, which is as good as not at all; by 8°.
 _SCATTER, _EXACT, _GENTLE = 1e-4, 0.5 * np.radians(0.25) ** 2, 0.5 * np.radians(8.0) ** 2
@@ -138,7 +138,7 @@ def large_components(graph: Quotient) -> np.ndarray:
 
 def _least(n_pixels: int) -> float:
     """Pixels that a large component has at least, in a map of so many."""
-    return max(_FEWEST, _LARGE * n_pixels)
+    return max(FEWEST, LARGE * n_pixels)
 
 
 def _sums(graph: Quotient, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

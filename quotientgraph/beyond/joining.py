@@ -23,6 +23,7 @@ from .border_cues import log_odds, weight_of_sides
 from .border_facts import PieceFacts
 from .border_junctions import log_probabilities, propagated
 from .border_pieces import BorderPieces
+from .common_planes import PlanePairs
 from .hidden_faces import HiddenFaces, hidden_faces
 from .offsets import join_groups, number_runs
 
@@ -42,7 +43,7 @@ _CHOSEN = _Constants()
 
 @dataclass(frozen=True, eq=False)
 class Witnesses:
-    """What the pieces of all borders say; all arrays have one entry a piece that has a component on both sides.
+    """What the pieces of all borders say, and what common planes do; all arrays but the last have one entry a witness.
 
     Attributes
     ----------
@@ -56,7 +57,7 @@ class Witnesses:
     touch, left_front, right_front : float64
         Log-probabilities of the three states.
     piece : int64
-        Numbers of the pieces in `BorderPieces`.
+        Numbers of the pieces in `BorderPieces` that the first witnesses are; those behind them are pairs of faces.
     """
 
     left: np.ndarray
@@ -69,9 +70,29 @@ class Witnesses:
     right_front: np.ndarray
     piece: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
+    @property
+    def states(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Log-probabilities of touching, of left and of right in front."""
+        return self.touch, self.left_front, self.right_front
+
     @classmethod
     def from_judgement(cls, judged: Judgement) -> Witnesses:
-        """What the borders of a graph say after they were judged."""
+        """What the borders of a graph say after they were judged, and what its planes do."""
+        told = cls.from_pieces(judged)
+        return told.beside(cls(*PlanePairs.of(judged, told).witnesses(judged.span)))
+
+    def beside(self, others: Witnesses) -> Witnesses:
+        """These witnesses, and then others."""
+        return Witnesses(**{name: np.concatenate([own, getattr(others, name)]) for name, own in vars(self).items()})
+
+    @property
+    def of_pieces(self) -> Witnesses:
+        """Those that are pieces of borders."""
+        return Witnesses(**{name: values[: len(self.piece)] for name, values in vars(self).items()})
+
+    @classmethod
+    def from_pieces(cls, judged: Judgement) -> Witnesses:
+        """What the pieces of the borders say."""
         facts, tolerance = judged.facts, judged.tolerance
         size = np.append(judged.graph.sizes, 0)
         weight = _weights(facts, tolerance, size)
@@ -151,7 +172,8 @@ class Judgement:
         step = np.append(potential[first] - self.potential[first], 0.0)
         offset = self.facts.offset - (step[self.facts.left] - step[self.facts.right])
         moved = replace(self, potential=potential, facts=replace(self.facts, offset=offset))
-        vars(moved)["witnesses"] = replace(self.witnesses, offset=offset[self.witnesses.piece])
+        w = self.witnesses
+        vars(moved)["witnesses"] = replace(w, offset=w.offset - (step[w.left] - step[w.right]))
         return moved
 
 

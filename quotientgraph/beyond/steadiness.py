@@ -83,5 +83,5 @@ def _kept_together(witnesses: Witnesses, size: np.ndarray, pairs: np.ndarray) ->
 
 
 def _chosen(witnesses: Witnesses, kept: np.ndarray) -> Witnesses:
-    """Some of the witnesses."""
-    return Witnesses(**{name: values[kept] for name, values in vars(witnesses).items()})
+    """Some of the witnesses, whatever they are."""
+    return Witnesses(**{name: values[kept] for name, values in vars(witnesses).items() if name != "piece"})
