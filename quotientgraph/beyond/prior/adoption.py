@@ -80,7 +80,7 @@ def _unite(placing: Placing, shift: np.ndarray, rest: np.ndarray, fits: np.ndarr
     mean = np.bincount(cells.component, placing.clear * rest, n) / np.maximum(total, 1e-300)
     variance = 1 / np.maximum(total, 1e-12)
     least = c.part_error * placing.unit
-    together = fits & _taken_along(placing, variance, max(least, c.vague * placing.unit))
+    together = fits & _in_one_block(placing, variance, max(least, c.vague * placing.unit))
     region = placing.bodies.united(cut.one[together], cut.other[together])
     known = np.bincount(region, 1 / variance)
     level = np.bincount(region, mean / variance) / known
@@ -94,17 +94,15 @@ def _unite(placing: Placing, shift: np.ndarray, rest: np.ndarray, fits: np.ndarr
     placing.regroup()
 
 
-def _taken_along(placing: Placing, variance: np.ndarray, vague: float) -> np.ndarray:
-    """(n_cut,) whether an edge joins components of which one is too vague to be compared.
+def _in_one_block(placing: Placing, variance: np.ndarray, vague: float) -> np.ndarray:
+    """(n_cut,) whether both components of an edge are too vague to be compared and lie in the same block of the image.
 
-    Either both are and lie in the same block of the image, or the other one belongs to a body. If vague components were put
-    together by the similarity of what the prior says of them, noise would decide: those with errors of one sign would come
-    together, and even the mean over many of them would be wrong.
+    If vague components were put together by the similarity of what the prior says of them, noise would decide:
+    those with errors of one sign would come together, and even the mean over many of them would be wrong.
     """
     cells, cut, n = placing.cells, placing.cut, placing.graph.n_components
     side = np.clip(cells.noise / vague * 1.25, _BLOCK[0], _BLOCK[1])
     count = np.bincount(cells.component, minlength=n)
     row, column = (np.bincount(cells.component, at, n) / count // side for at in (cells.row, cells.column))
-    one, other = ((variance > vague**2)[side] for side in (cut.one, cut.other))
-    beside = (one & placing.bodies.tied[cut.other]) | (other & placing.bodies.tied[cut.one])
-    return beside | (one & other & (row[cut.one] == row[cut.other]) & (column[cut.one] == column[cut.other]))
+    both = (variance > vague**2)[cut.one] & (variance > vague**2)[cut.other]
+    return both & (row[cut.one] == row[cut.other]) & (column[cut.one] == column[cut.other])
