@@ -104,9 +104,9 @@ def share_axes(scales: Scales) -> Shared | None:
     scales.shift = scales.shift + to_device(shift[group], scales.xp)
     text = (
         f"{part_of(graph.pixels.map, shift[group][graph.labels] != 0)} was placed by an axis of revolution that it shares "
-        'with what hides it, because borders do not tell its depth; axes="none" leaves it where they put it'
+        'with what hides it, because borders do not tell its depth; axes="none" does without the axis'
     )
-    return Shared(_pairs(graph, group, clusters), text)
+    return Shared(_pairs(graph, group, clusters), text, *_bodies(group, clusters))
 
 
 def _pairs(graph: Quotient, group: np.ndarray, clusters: list[dict[int, float]]) -> tuple[tuple[int, int], ...]:
@@ -119,6 +119,16 @@ def _pairs(graph: Quotient, group: np.ndarray, clusters: list[dict[int, float]])
         first, *others = moves
         out += [(int(pixel[first]), int(pixel[other])) for other in others]
     return tuple(out)
+
+
+def _bodies(group: np.ndarray, clusters: list[dict[int, float]]) -> tuple[np.ndarray, np.ndarray]:
+    """(n_components,) the part and the body of each component, as in `Shared`: a group, and a cluster of groups."""
+    n = len(group)
+    part, body = np.arange(n), np.arange(n)
+    for k, moves in enumerate(clusters):
+        own = np.isin(group, list(moves))
+        part[own], body[own] = n + group[own], 2 * n + k
+    return part, body
 
 
 def _most_common(value: np.ndarray, weight: np.ndarray) -> float:

@@ -30,27 +30,6 @@ _MANY_CUT = 10_000  # cut edges from which on it pays to group them, and to orde
 
 
 @dataclass(frozen=True, eq=False)
-class Placement:
-    """A reconstruction improved by what is known beside the normals.
-
-    Attributes
-    ----------
-    potential : (n_pixels,) float64
-    levels : list of Quotient
-        Graphs that stand for Q0, Q1, …
-    certainty : (n_pixels,) float64
-        Probability that the depth is right.
-    doubt : str
-        What a user should know about it; empty if there is nothing.
-    """
-
-    potential: np.ndarray
-    levels: list[Quotient]
-    certainty: np.ndarray
-    doubt: str = ""
-
-
-@dataclass(frozen=True, eq=False)
 class Joined:
     """Components placed against each other by their borders.
 
@@ -71,7 +50,7 @@ class Joined:
     placed: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Shared:
     """What was placed by something that several parts have in common.
 
@@ -81,10 +60,39 @@ class Shared:
         Pairs of pixels whose depth relative to each other follows from it.
     text : str
         What a user should know about it.
+    part, body : (n_components,) integers
+        Components of one part surely touch, and the parts of one body have something in common. Numbers are equal within a
+        part, or a body, and at least n_components; a component that belongs to none has its own number.
     """
 
     pairs: tuple[tuple[int, int], ...]
     text: str
+    part: np.ndarray
+    body: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """A reconstruction improved by what is known beside the normals.
+
+    Attributes
+    ----------
+    potential : (n_pixels,) float64
+    levels : list of Quotient
+        Graphs that stand for Q0, Q1, …
+    certainty : (n_pixels,) float64
+        Probability that the depth is right.
+    doubt : str
+        What a user should know about it; empty if there is nothing.
+    shared : Shared, optional
+        What is left of what parts have in common: the pairs that were not moved against each other; None if there are none.
+    """
+
+    potential: np.ndarray
+    levels: list[Quotient]
+    certainty: np.ndarray
+    doubt: str = ""
+    shared: Shared | None = None
 
 
 # A function of Q0 that gives the coarser graph to fill.
@@ -95,9 +103,9 @@ Join = Callable[[Quotient, np.ndarray], Joined]
 Refine = Callable[[Scales, bool], bool]
 # A function that moves components from where the scales put them by what they have in common, if there is anything.
 Share = Callable[[Scales], Shared | None]
-# A function of Q0, its filled potential, the potential found from the normals and what was found about the borders, if that
-# was asked for, that improves on the potential.
-Place = Callable[[Quotient, np.ndarray, np.ndarray, Any], Placement]
+# A function of Q0, its filled potential, the potential found from the normals, what was found about the borders, if that
+# was asked for, and what parts have in common, if anything, that improves on the potential.
+Place = Callable[[Quotient, np.ndarray, np.ndarray, Any, Shared | None], Placement]
 
 
 class KnownDepth(Known, Protocol):
@@ -193,8 +201,8 @@ def optimize(
         shared = None if hooks.share is None else hooks.share(scales)
         potential = to_host(scales.potential)
         judged = None if joined is None else joined.judged
-        found = hooks.place(scales.levels[0], inside.potential, potential, judged) if hooks.place else None
-        shared = shared if found is None else None  # a prior decides about it
+        found = hooks.place(scales.levels[0], inside.potential, potential, judged, shared) if hooks.place else None
+        shared = shared if found is None else found.shared
     finally:
         close()
     if found is not None:

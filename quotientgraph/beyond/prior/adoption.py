@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...graph.selection import connected_components
 from ..joining import Judgement
 from .cells import medians
 from .placement import Placing
@@ -42,7 +41,7 @@ def adopt(placing: Placing, shift: np.ndarray, whole: np.ndarray, judged: Judgem
     _, pair = np.unique(key, return_inverse=True)
     share = np.bincount(pair, cut.length * fits) / np.bincount(pair, cut.length)
     fits &= (share[pair] >= 0.5) & (whole[cut.one] != whole[cut.other])
-    placing.ties = Ties.between(placing.graph, cut, fits, shift, judged)
+    placing.ties = Ties.between(placing.graph, cut, fits, shift, judged).and_bodies(placing.bodies, shift)
     rest = cells.offset - shift[cells.component] - placing.basis @ placing.coefficients
     if judged is None and not cells.sparse:
         _unite(placing, shift, rest, fits)
@@ -62,7 +61,7 @@ def _follow(placing: Placing, shift: np.ndarray, rest: np.ndarray) -> None:
     move = placing.ties.moves(cells.component[known], rest[known], force, np.sqrt(variance), unit)
     placing.shift = shift + move
     placing.joined = np.abs(move[cut.one] - move[cut.other]) < TOGETHER * unit
-    placing.group = connected_components(placing.ties.n, cut.one[placing.joined], cut.other[placing.joined])
+    placing.regroup()
 
 
 def _unite(placing: Placing, shift: np.ndarray, rest: np.ndarray, fits: np.ndarray) -> None:
@@ -74,14 +73,15 @@ def _unite(placing: Placing, shift: np.ndarray, rest: np.ndarray, fits: np.ndarr
     share = cells.weight * placing.clear / np.maximum(placing.base, 1e-300)
     middle = medians(np.zeros(cells.n_cells, dtype=np.int64), rest, share, 1)[0]
     off = np.average(np.abs(rest - middle), weights=share + 1e-300)
-    if off > c.reliable * placing.unit + np.average(np.sqrt(cells.variance[share > 0]), weights=share[share > 0]):
+    most = c.reliable * placing.unit + np.average(np.sqrt(cells.variance[share > 0]), weights=share[share > 0])
+    if off > most and not placing.bodies.tied.any():  # where bodies are known, the prior is off
         return
     total = np.bincount(cells.component, placing.clear, n)
     mean = np.bincount(cells.component, placing.clear * rest, n) / np.maximum(total, 1e-300)
     variance = 1 / np.maximum(total, 1e-12)
     least = c.part_error * placing.unit
     together = fits & _in_one_block(placing, variance, max(least, c.vague * placing.unit))
-    region = connected_components(n, cut.one[together], cut.other[together])
+    region = placing.bodies.united(cut.one[together], cut.other[together])
     known = np.bincount(region, 1 / variance)
     level = np.bincount(region, mean / variance) / known
     one, other = unique_pairs(region[cut.one[fits]], region[cut.other[fits]], len(level))
@@ -91,7 +91,7 @@ def _unite(placing: Placing, shift: np.ndarray, rest: np.ndarray, fits: np.ndarr
     several = np.bincount(region)[region] > 1
     placing.shift = np.where(several, shift + level[region], placing.shift)
     placing.joined = fits & (region[cut.one] == region[cut.other])
-    placing.group = connected_components(n, cut.one[placing.joined], cut.other[placing.joined])
+    placing.regroup()
 
 
 def _in_one_block(placing: Placing, variance: np.ndarray, vague: float) -> np.ndarray:

@@ -21,6 +21,7 @@ class Constants:
     part_error: float = 0.005  # error of the prior that one component has as a whole
     side_error: float = 0.004  # error of the comparison of the two sides of a border, beside noise
     group_error: float = 0.012  # error of the comparison of two whole groups
+    body_error: float = 0.012  # the same of parts of a body, and even if the prior seems to be precise
     span: float = 0.3  # range of the offsets at tears
     wrong: float = 0.001  # probability that the prior is wrong about a pair altogether
     tolerance: float = 0.15  # pixels by which an edge may miss the offset of its contact

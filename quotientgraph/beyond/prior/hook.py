@@ -19,13 +19,14 @@ from numpy.typing import ArrayLike
 from ...graph.pixels import PixelGraph
 from ...graph.quotient import Quotient
 from ...graph.selection import connected_components
-from ...method.optimize import Placement
+from ...method.optimize import Placement, Shared
 from ...method.weights import TEAR
 from ..anchors import Anchors
 from ..contradictions import about_prior
 from ..joining import Judgement
 from .bend import Bend, sized_bend
 from .blur import Blur, typical
+from .bodies import Bodies, surfaces
 from .cells import Cells
 from .certainty import certainty
 from .constants import CHOSEN, Constants
@@ -105,7 +106,12 @@ class Prior:
         return cls(np.where(trust > 0, values, np.nan), trust, kind, weight, anchors)
 
     def __call__(
-        self, graph: Quotient, filled: np.ndarray, found: np.ndarray, judged: Judgement | None = None
+        self,
+        graph: Quotient,
+        filled: np.ndarray,
+        found: np.ndarray,
+        judged: Judgement | None = None,
+        shared: Shared | None = None,
     ) -> Placement:
         """Place the components of a graph.
 
@@ -119,9 +125,11 @@ class Prior:
             The reconstruction from normals alone.
         judged : Judgement, optional
             What the borders say, if they were asked.
+        shared : Shared, optional
+            What places parts against each other of which borders do not tell the depth.
         """
-        reading = self.reading(graph, filled, graph.labels, found)
-        placing = self.placed(graph, filled, found, reading, judged)
+        reading = self.reading(graph, *surfaces(graph, filled, found, shared), found)
+        placing = self.placed(graph, filled, found, reading, judged, shared)
         # Surfaces of several components have more relief than each component, so the prior is read once more with them.
         for _ in range(_READINGS if reading.bent else 0):
             potential, group = placing.potential + placing.shift[placing.graph.labels], placing.pixel_group
@@ -129,7 +137,7 @@ class Prior:
             if (better.offset, better.factor) == (reading.offset, reading.factor):
                 break
             reading = better
-            placing = self.placed(graph, filled, found, reading, judged)
+            placing = self.placed(graph, filled, found, reading, judged, shared)
         labels, group = placing.graph.labels, placing.pixel_group
         potential = filled + placing.shift[labels]
         if self.anchors is not None:
@@ -138,10 +146,17 @@ class Prior:
         potential = _centred_unknown(potential, graph.pixels.pieces, known, self.anchors)
         joined = placing.graph.contract(placing.cut.number[placing.joined])
         doubt = about_prior(graph, filled, self.values, self.kind)
-        return Placement(potential, [placing.graph, joined], certainty(placing), doubt)
+        kept = placing.bodies.kept(shared, labels)
+        return Placement(potential, [placing.graph, joined], certainty(placing), doubt, kept)
 
     def placed(
-        self, graph: Quotient, filled: np.ndarray, found: np.ndarray, reading: Reading, judged: Judgement | None
+        self,
+        graph: Quotient,
+        filled: np.ndarray,
+        found: np.ndarray,
+        reading: Reading,
+        judged: Judgement | None,
+        shared: Shared | None = None,
     ) -> Placing:
         """Split the components where the prior jumps, and place them."""
         said = reading.potential(self.values)
@@ -150,8 +165,12 @@ class Prior:
         constants = _scaled(CHOSEN, self.weight)
         cells = Cells.from_offsets(graph.pixels, graph.labels, offset, self.trust, _LEAST_NOISE * unit)
         bend = Bend(graph.pixels.map.shape, constants.bend_size * unit, constants.bend_length, constants.bend_steps)
-        expected, surface, gathered = bend.size, graph.labels, cells
-        if np.sum(cells.weight[cells.weight >= _JUDGED[0]]) < _COVERED * np.sum(cells.weight) and not cells.sparse:
+        expected, gathered = bend.size, cells
+        relief, surface = surfaces(graph, filled, found, shared)
+        if shared is not None:
+            gathered = Cells.from_offsets(graph.pixels, surface, said - relief, self.trust, _LEAST_NOISE * unit)
+        enough = gathered.weight >= _JUDGED[0]
+        if np.sum(gathered.weight[enough]) < _COVERED * np.sum(gathered.weight) and not cells.sparse:
             # Components are too small to show blur and smooth error; the surfaces that normals alone find are larger.
             whole = np.abs(graph.tear(found)) <= TEAR
             surface = connected_components(graph.pixels.n_pixels, graph.pixels.tail[whole], graph.pixels.head[whole])
@@ -171,7 +190,8 @@ class Prior:
         parts = graph.divided(labels)
         first = parts.first_pixels
         cells = Cells.from_offsets(graph.pixels, labels, offset, self.trust, _LEAST_NOISE * unit)
-        placing = Placing(parts, filled, cells, blur, bend, coefficients, unit, constants)
+        bodies = Bodies.of(graph, parts, shared)
+        placing = Placing(parts, filled, cells, blur, bend, coefficients, unit, constants, bodies)
         run(placing, (found - filled)[first], graph.labels[first], judged)
         return placing
 

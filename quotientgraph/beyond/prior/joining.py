@@ -21,7 +21,7 @@ from .placement import Placing
 
 def run(placing: Placing, shift: np.ndarray, whole: np.ndarray, judged: Judgement | None = None) -> None:
     """Place everything; see `quotientgraph.beyond.prior.adoption.adopt` for the parameters."""
-    placing.start = shift
+    placing.begin(shift)
     for _ in range(3):
         placing.settle()
     adopt(placing, shift, whole, judged)
@@ -72,7 +72,7 @@ def join(placing: Placing, least: float) -> int:
 
 def follow(placing: Placing, shift: np.ndarray) -> None:
     """Move groups of which the prior says nothing with those they are tied to, from where normals put them (`shift`)."""
-    n, unit = placing.graph.n_components, placing.unit
+    unit = placing.unit
     told = np.bincount(placing.group[placing.cells.component], placing.base)
     lost = (told < 1 / (placing.constants.span * unit) ** 2)[placing.group]
     if lost.all() or not lost.any():
@@ -81,30 +81,34 @@ def follow(placing: Placing, shift: np.ndarray) -> None:
     placing.shift = np.where(lost, shift + move, placing.shift)
     either = lost[placing.cut.one] | lost[placing.cut.other]
     placing.joined |= either & (np.abs(move[placing.cut.one] - move[placing.cut.other]) < TOGETHER * unit)
-    kept = np.flatnonzero(placing.joined)
-    placing.group = connected_components(n, placing.cut.one[kept], placing.cut.other[kept])
+    placing.regroup()
     placing.settle()
 
 
 def expel(placing: Placing) -> int:
-    """Take components out of their group of which the prior surely says another place; returns how many."""
-    cells, n = placing.cells, placing.graph.n_components
+    """Take components out of their group of which the prior surely says another place; returns how many.
+
+    The components of a part of a body are asked together, and leave it together.
+    """
+    c, cells, n, part = placing.constants, placing.cells, placing.graph.n_components, placing.bodies.number
     rest = cells.offset - placing.shift[cells.component] - placing.basis @ placing.coefficients
-    total = np.bincount(cells.component, placing.clear, n)
-    mean = np.bincount(cells.component, placing.clear * rest, n) / np.maximum(total, 1e-300)
-    variance = 1 / np.maximum(total, 1e-12) + (placing.constants.part_error * placing.unit) ** 2
-    size = placing.graph.sizes
-    share = np.bincount(placing.group, size)[placing.group]
-    precise = total > 1 / (placing.constants.known * placing.unit) ** 2
+    own = part[cells.component]
+    total = np.bincount(own, placing.clear, n)[part]
+    mean = np.bincount(own, placing.clear * rest, n)[part] / np.maximum(total, 1e-300)
+    error = np.where(placing.bodies.tied, c.body_error, c.part_error)
+    variance = 1 / np.maximum(total, 1e-12) + (error * placing.unit) ** 2
+    size = np.bincount(part, placing.graph.sizes, n)[part]
+    share = np.bincount(placing.group, placing.graph.sizes)[placing.group]
+    precise = total > 1 / (c.known * placing.unit) ** 2
     if cells.sparse:  # so few points that one or two of them may be wrong
-        precise &= np.bincount(cells.component, cells.weight, n) >= placing.constants.least_points
-    out = precise & (mean**2 > placing.constants.expelled**2 * variance) & (size < 0.5 * share)
+        precise &= np.bincount(own, cells.weight, n)[part] >= c.least_points
+    out = precise & (mean**2 > c.expelled**2 * variance) & (size < 0.5 * share)
     if not out.any():
         return 0
     placing.joined &= ~(out[placing.cut.one] | out[placing.cut.other])
     placing.shift = np.where(out, placing.shift + mean, placing.shift)
-    kept = np.flatnonzero(placing.joined)
-    placing.group = connected_components(n, placing.cut.one[kept], placing.cut.other[kept])
+    placing.bodies = placing.bodies.without(out)
+    placing.regroup()
     return int(out.sum())
 
 

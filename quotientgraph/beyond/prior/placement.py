@@ -16,6 +16,7 @@ import scipy
 from ...graph.quotient import Quotient
 from .bend import Bend, gram
 from .blur import Blur
+from .bodies import Bodies
 from .borders import CutIntervals
 from .cells import Cells
 from .constants import Constants
@@ -61,6 +62,8 @@ class Placing:
     unit : float
         What relative errors are multiplied by.
     constants : Constants
+    bodies : Bodies
+        Components that are placed as a whole.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class Placing:
         coefficients: np.ndarray,
         unit: float,
         constants: Constants,
+        bodies: Bodies,
     ) -> None:
         self.graph, self.potential, self.cells, self.unit, self.constants = graph, potential, cells, unit, constants
         self.blur, self.told = blur, cells.offset
@@ -80,6 +84,7 @@ class Placing:
         self.basis, self.precision = bend.at(cells.row, cells.column), bend.precision
         self.base = 1 / (cells.variance + (constants.cell_error * unit) ** 2)
         self.weight = self.base
+        self.bodies = bodies
         self.group = np.arange(graph.n_components)
         self.joined = np.zeros(len(self.cut.number), dtype=bool)
         self.coefficients = coefficients
@@ -104,6 +109,22 @@ class Placing:
     def pixel_group(self) -> np.ndarray:
         """(n_pixels,) group of each pixel."""
         return self.group[self.graph.labels]
+
+    def regroup(self) -> None:
+        """Form the groups anew, of what is joined and of what is one body."""
+        kept = np.flatnonzero(self.joined)
+        self.group = self.bodies.united(self.cut.one[kept], self.cut.other[kept])
+
+    def begin(self, shift: np.ndarray) -> None:
+        """Begin from where normals put the components (n_components,): each body is put together as they say."""
+        self.start = shift
+        tied = self.bodies.tied
+        if tied.any():
+            self.regroup()
+            said = np.bincount(self.cells.component, self.base, self.graph.n_components)
+            told = np.maximum(np.bincount(self.group, said), 1e-300)
+            move = np.bincount(self.group, said * (self.shift - shift)) / told
+            self.shift = np.where(tied, shift + move[self.group], self.shift)
 
     def reweigh(self) -> None:
         """Lower the weight of cells that the prior blurs, and of those that disagree with their group."""

@@ -18,6 +18,7 @@ from laplacians import LaplacianSystem
 
 from ...graph.quotient import Quotient
 from ..joining import Judgement, weight_of_sides
+from .bodies import Bodies
 from .borders import CutIntervals
 
 _ROUNDS = 24  # of reweighting
@@ -26,6 +27,7 @@ _FIRST, _LAST = (
     1e-5,
 )  # of the unit: lengths below which ties count by their square, in the first and the last round
 _HELD = 0.1  # tie of every two neighbours, touching or not
+_BODY = 1000.0  # tie of two components of one body
 _PLAIN = 2.0  # log-odds for contact of a border that fits, where borders were not judged
 _MOST = 4.0  # log-odds beyond which a border is not believed more
 _FITS = 1.5  # tolerances by which a piece that was judged may miss the offset at which it fits
@@ -80,6 +82,12 @@ class Ties:
             apart = np.flatnonzero(whole[one] != whole[other])
             odds[apart] = _judged_odds(judged, whole, shift, whole[one[apart]], whole[other[apart]])
         return cls(n, one, other, _HELD + weight_of_sides(length) * odds, shift[one] - shift[other])
+
+    def and_bodies(self, bodies: Bodies, shift: np.ndarray) -> Ties:
+        """These ties and those of bodies, which hold at the places (n_components,) that were found from normals."""
+        one, other = (np.append(pairs, links) for pairs, links in zip((self.one, self.other), bodies.links))
+        strength = np.append(self.strength, np.full(len(bodies.links[0]), _BODY))
+        return Ties(self.n, one, other, strength, shift[one] - shift[other])
 
     def moves(
         self, component: np.ndarray, wanted: np.ndarray, force: np.ndarray, slack: np.ndarray, unit: float
