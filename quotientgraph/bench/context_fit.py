@@ -21,10 +21,11 @@ import numpy as np
 
 from .. import QuotientGraph, scenes
 from ..beyond.absorbing import absorbed
-from ..beyond.border_context import Context, Network
+from ..beyond.border_context import Context
 from ..beyond.border_cues import weight_of_sides
 from ..beyond.hidden_faces import hidden_faces
 from ..beyond.joining import Judgement
+from ..beyond.networks import Network
 from ..beyond.plugging import prepared
 from ..geometry.camera import Camera
 from ..graph.quotient import Quotient

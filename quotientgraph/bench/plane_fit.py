@@ -14,9 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..beyond.border_context import Network
 from ..beyond.common_planes import PlanePairs
 from ..beyond.joining import Witnesses
+from ..beyond.networks import Network
 from .context_fit import as_text, descend, together, true_states, tune_views
 
 _PART = 0.006  # of the potential: parts of one plane miss it by less

@@ -13,76 +13,30 @@ the result does not depend on which of the two is called left.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
 import numpy as np
 
-from laplacians.core.arrays import product
 from laplacians.core.jit import kernel
 
 from ..graph.quotient import Quotient
 from .border_cues import contact_cues, weight_of_sides
 from .border_facts import PieceFacts
 from .border_junctions import log_probabilities
+from .networks import Cues, Network, stored_networks
 from .ridges import RIDGE
 
 _MOST_ODDS = (
     4.0  # log-odds of contact and of the side in front beyond which a piece of the same pair is not believed more
 )
 _SLACK = 3.0  # tolerances between the offsets of two pieces of one pair that agree
-_FARTHEST = 4.0  # spreads of a cue beyond which more of it says no more
-
-
-@dataclass(frozen=True, eq=False)
-class Network:
-    """A network of one hidden layer, fitted by `quotientgraph.bench.context_fit`.
-
-    Attributes
-    ----------
-    mean, spread : (n_cues,) float64
-        Of the cues that it was fitted on.
-    inner : (n_cues + 1, n_hidden) float64
-        Weights of the cues, and in the last row the constants.
-    outer : (n_hidden + 1, 2) float64
-        Weights of the hidden values for the two log-odds, and in the last row the constants.
-    """
-
-    mean: np.ndarray
-    spread: np.ndarray
-    inner: np.ndarray
-    outer: np.ndarray
-
-    def odds(self, cues: np.ndarray, turned: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Two log-odds (n_pieces,) from cues (n_pieces, n_cues) and the same cues with left and right exchanged.
-
-        The first does not change when left and right are exchanged, the second changes its sign.
-        """
-        one, other = (self._half(self.scaled(x)) for x in (cues, turned))
-        return 0.5 * (one[:, 0] + other[:, 0]), 0.5 * (one[:, 1] - other[:, 1])
-
-    def scaled(self, cues: np.ndarray) -> np.ndarray:
-        return np.clip((cues - self.mean) / self.spread, -_FARTHEST, _FARTHEST)
-
-    def _half(self, x: np.ndarray) -> np.ndarray:
-        hidden = product(x, self.inner[:-1])
-        hidden += self.inner[-1]
-        return product(np.tanh(hidden, out=hidden), self.outer[:-1]) + self.outer[-1]
 
 
 @cache
 def fitted_networks() -> tuple[Network, ...]:
     """The first and the second network, with the weights that the library brings along."""
     return stored_networks("border_networks.json")
-
-
-def stored_networks(name: str) -> tuple[Network, ...]:
-    """The networks in a file of this package."""
-    text = (files(__package__) / name).read_text(encoding="utf-8")
-    fields = "mean", "spread", "inner", "outer"
-    return tuple(Network(*(np.array(stored[name]) for name in fields)) for stored in json.loads(text)["networks"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,35 +95,6 @@ def placing_odds(context: Context) -> tuple[np.ndarray, np.ndarray]:
         return context.contact, context.front
     first, second = fitted_networks()
     return context.judged_by(second, context.judged_by(first))
-
-
-class Cues:
-    """Cues by name, as they are and with left and right exchanged."""
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-        self.plain: list[np.ndarray] = []
-        self.turned: list[np.ndarray] = []
-
-    def even(self, name: str, cue: np.ndarray) -> None:
-        self._add(name, cue, cue)
-
-    def odd(self, name: str, cue: np.ndarray) -> None:
-        self._add(name, cue, -cue)
-
-    def both(self, name: str, left: np.ndarray, right: np.ndarray) -> None:
-        self._add(f"{name}_left", left, right)
-        self._add(f"{name}_right", right, left)
-
-    def columns(self, n: int) -> tuple[np.ndarray, np.ndarray]:
-        """Two matrices (n, n_cues), as they are and with left and right exchanged."""
-        none = np.empty((n, 0))
-        return np.column_stack([none, *self.plain]), np.column_stack([none, *self.turned])
-
-    def _add(self, name: str, plain: np.ndarray, turned: np.ndarray) -> None:
-        self.names.append(name)
-        self.plain.append(plain)
-        self.turned.append(turned)
 
 
 def _cues_of_components(

@@ -21,13 +21,12 @@ import numpy as np
 from laplacians.core.arrays import product, sums
 
 from ..geometry.normals import NormalMap
-from .border_context import Cues, stored_networks
 from .border_facts import group_medians
 from .border_junctions import log_probabilities
 from .flatness import FEWEST, LARGE
+from .networks import Cues, Network, stored_networks
 
 if TYPE_CHECKING:
-    from .border_context import Network
     from .joining import Judgement, Witnesses
 
 
