@@ -1,7 +1,7 @@
 """Small networks with fixed weights that turn cues about two components into log-odds, and the cues that they are given.
 
-A network is evaluated twice, with left and right exchanged, so that the result does not depend on which of the two components
-is called left.
+A network is evaluated twice, with left and right exchanged, so that the result does not depend on which of the two
+components is called left.
 """
 
 from __future__ import annotations
