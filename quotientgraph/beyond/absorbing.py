@@ -40,7 +40,8 @@ def absorbing_angles(graph: Quotient, smaller: np.ndarray) -> tuple[np.ndarray, 
     `smaller` (n_cut,) are the pixels of the smaller of the two components of each cut edge.
     """
     pixels, normals = graph.pixels, graph.pixels.map.normals
-    cosine = np.einsum("ij,ij->i", normals[pixels.tail[graph.cut]], normals[pixels.head[graph.cut]])
+    tail, head = (normals.take(end[graph.cut], axis=0) for end in (pixels.tail, pixels.head))
+    cosine = np.einsum("ij,ij->i", tail, head)
     angle = np.degrees(np.arccos(np.clip(cosine, -1, 1)))
     # Components only grow, so that an edge too wide for the smaller of the two now will be too wide later.
     edge = np.flatnonzero((angle <= _WIDEST) & (angle <= (graph.angle or 0.0) + _REACH / smaller))

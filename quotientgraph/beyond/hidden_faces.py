@@ -189,11 +189,12 @@ def _contradicted(
     offset, or stands in front of it, then the component goes on at another level. Where the component plainly hides it,
     nothing follows.
     """
-    pair, offset, shown = facts.pair, facts.pair_offset, 0.0
+    offset, shown = facts.pair_offset, 0.0
     others = facts.n >= LEAST_SIDES
     others[chain.pieces] = False
     for p in chain.pieces:
-        q = np.flatnonzero(others & (pair == pair[p]))
+        q = facts.of_same_pair(p)
+        q = q[others[q]]
         behind = np.where(facts.left[q] == chain.component, front[q], -front[q])
         q = q[(contact[q] > -_PLAIN) | (behind < _PLAIN)]
         if (np.abs(offset[q] - offset[p]) > _APART * (tolerance[q] + tolerance[p])).any():

@@ -126,7 +126,7 @@ class Judgement:
         tolerance = (np.clip(0.5 * facts.width / np.sqrt(facts.n), 0.1, 0.5 * wide) + 0.1) / facts.focal
         return cls(graph, potential, borders, facts, contact, front, tolerance, unseen)
 
-    @property
+    @cached_property
     def span(self) -> float:
         """What a part of the potential is measured by: 1 for log-depth, the range of depth for parallel rays."""
         central = self.graph.pixels.map.camera.central
