@@ -63,8 +63,8 @@ class HiddenFaces:
         left, right = borders.left[first], borders.right[first]
         unseen = (left >= 0) & (right >= 0) & (self.component[left] == self.component[right])
         contact[unseen] = -_SURE
-        rank = self.rank[self.face].astype(np.float64)
-        front[unseen] = _SURE * np.sign(rank[left] - rank[right])[unseen]
+        left, right = (self.rank[self.face[side[unseen]]].astype(np.float64) for side in (left, right))
+        front[unseen] = _SURE * np.sign(left - right)
 
 
 def hidden_faces(

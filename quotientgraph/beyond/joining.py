@@ -16,6 +16,8 @@ from functools import cached_property
 
 import numpy as np
 
+from laplacians.core.arrays import gathered
+
 from ..graph.quotient import Quotient
 from ..method.optimize import Joined
 from .border_context import Context, placing_odds
@@ -187,7 +189,7 @@ def joined(graph: Quotient, potential: np.ndarray) -> Joined:
     if shift is None:
         return Joined(graph, potential, as_it_is, placed=False)
     graph = judged.graph
-    return Joined(graph, potential + shift[graph.labels], judged, placed=True)
+    return Joined(graph, potential + gathered(shift, graph.labels), judged, placed=True)
 
 
 def places(judged: Judgement) -> np.ndarray | None:

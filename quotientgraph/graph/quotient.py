@@ -175,7 +175,7 @@ class Quotient:
         Quotient
         """
         chosen = self._edge_numbers(edges)
-        tail, head = self.labels[self.pixels.tail[chosen]], self.labels[self.pixels.head[chosen]]
+        tail, head = (gathered(self.labels, end, chosen) for end in (self.pixels.tail, self.pixels.head))
         at = np.full(len(chosen), np.nan) if residual is None else np.atleast_1d(np.asarray(residual, dtype=np.float64))
         if at.shape != chosen.shape:
             raise ValueError(f"residual: expected one value for each of the {len(chosen)} edges, got shape {at.shape}")
