@@ -165,7 +165,7 @@ def deserves_precision(graph: Quotient) -> bool:
         return False
     # The quantile lies between two of the sorted chords, so that counting tells unless just one of them is below the bound.
     rank, n_below = int(_ALIKE * (len(chord) - 1)), np.count_nonzero(chord < _ROUNDED)
-    return n_below > rank + 1 or (n_below > rank and float(np.quantile(chord, _ALIKE)) < _ROUNDED)
+    return bool(n_below > rank + 1 or (n_below > rank and np.quantile(chord, _ALIKE) < _ROUNDED))
 
 
 @kernel
