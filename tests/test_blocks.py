@@ -1,31 +1,44 @@
-"""Sums over many pixels, made block by block: the same numbers, to the bit, as all at once."""
+"""Gathers and sums over many pixels, made by kernels: the same numbers, to the bit, as NumPy's."""
 
 import numpy as np
 import pytest
 
-from laplacians.core import arrays
+from laplacians.core import arrays, lookups
 from quotientgraph import QuotientGraph
 from quotientgraph.beyond.face_fragments import divided_components, settle_fragments
 from quotientgraph.graph.selection import connected_components
 
 
 @pytest.fixture
-def small_blocks(monkeypatch):
-    monkeypatch.setattr(arrays, "BLOCK", 7)
+def kernels_always(monkeypatch):
+    monkeypatch.setattr(lookups, "LONG", 0)
 
 
+@pytest.mark.parametrize("in_runs", [False, True])
 @pytest.mark.parametrize("n", [1, 3, 40])
-def test_sums_and_counts(small_blocks, n):
-    """Blocks carry their sums on, so that each sum is made in the order of the values."""
+def test_sums_and_counts(kernels_always, n, in_runs):
+    """Runs carry their sums on, so that each sum is made in the order of the values."""
     random = np.random.default_rng(n)
     index, values = random.integers(0, n, 500).astype(np.int32), random.normal(size=(500, 3))
+    index = np.repeat(index[:100], 5) if in_runs else index
     for column in values.T:
         assert np.array_equal(arrays.sums(index, column, n), np.bincount(index, column, n))
     assert np.array_equal(arrays.sums(index, values[:, 0] > 0, n), np.bincount(index, values[:, 0] > 0, n))
     assert np.array_equal(arrays.counts(index, n), np.bincount(index, minlength=n))
 
 
-def test_centred(small_blocks):
+def test_gathers(kernels_always):
+    """Through one list and through two, of values of every type."""
+    random = np.random.default_rng(0)
+    one, other = random.integers(0, 20, 300).astype(np.int32), random.integers(0, 300, 700).astype(np.int32)
+    for values in (random.normal(size=20), np.arange(20, dtype=np.int32), random.random(20) < 0.5):
+        found = arrays.gathered(values, one, other)
+        assert found.dtype == values.dtype
+        assert np.array_equal(found, values[one[other]])
+        assert np.array_equal(arrays.gathered(values, one), values[one])
+
+
+def test_centred(kernels_always):
     random = np.random.default_rng(0)
     labels, x = random.permutation(np.repeat(np.arange(10, dtype=np.int32), 50)), random.normal(size=500)
     mean = np.bincount(labels, x) / np.bincount(labels)

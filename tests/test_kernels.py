@@ -20,7 +20,7 @@ import laplacians
 from laplacians import system as system_module
 from laplacians.backends.direct import Direct
 from laplacians.backends.numba_cg import NumbaCG
-from laplacians.core import edges
+from laplacians.core import edges, lookups
 from laplacians.core.jit import Kernel
 from laplacians.direct.inverse import inverse_entries
 from laplacians.direct.pieces import solve_pieces
@@ -53,6 +53,8 @@ class Strict(np.ndarray):
 
 
 def strict(value):
+    if isinstance(value, tuple):
+        return tuple(map(strict, value))
     return value.view(Strict) if isinstance(value, np.ndarray) else value
 
 
@@ -113,6 +115,7 @@ def solve_everything(seed):
     """Use all of the package on one graph; returns the largest residual."""
     system = laplacians.LaplacianSystem.from_edges(*graph(seed))
     edges.group_edges(system.n, *(np.asarray(a, dtype=np.int32) for a in graph(seed)[1:3]))
+    lookups.first_places(system.pieces, int(system.pieces.max()) + 1)
     kinds = Direct(dense_up_to=0), laplacians.Multigrid(coarsest=6, rtol=1e-4), NumbaCG(rtol=1e-3, maxiter=300)
     found = [kind.solve(system) for kind in kinds]
     factor = kinds[0].factor(system)
@@ -158,6 +161,7 @@ def small_limits(monkeypatch):
 def shrink(setattr):
     setattr(edges, "_FEW_EDGES", 0)
     setattr(system_module, "_FEW_PAIRS", 0)
+    setattr(lookups, "LONG", 0)
     for module in (contraction, smoothing):
         setattr(module, "block_size", lambda n: 8)
     setattr(grid, "_BLOCK_ROWS", 4)

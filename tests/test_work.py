@@ -6,6 +6,7 @@ The bounds are what was counted when they were written, and a tenth more.
 import time
 import tracemalloc
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from laplacians.core.jit import Kernel
 from laplacians.direct.cholesky import analyse
 from laplacians.multigrid.hierarchy import Hierarchy
 from quotientgraph import QuotientGraph, integrate, scenes, solvers
-from quotientgraph.beyond import absorbing
+from quotientgraph.beyond import absorbing, automatic_angle
 from quotientgraph.beyond.border_facts import PieceFacts
 from quotientgraph.beyond.border_pieces import BorderPieces
 from quotientgraph.beyond.face_planes import Plane
@@ -26,6 +27,7 @@ from quotientgraph.io.evidence import NormalSample
 from quotientgraph.method import filling
 from quotientgraph.method.cutedges import CutEdges
 from quotientgraph.method.scales import Scales
+from quotientgraph.method.weights import Outliers, pair_terms_over
 from quotientgraph.settings import PAPER
 
 
@@ -48,7 +50,7 @@ def calls(monkeypatch):
 
     def counted(self, *args):
         count[self.__name__] += 1
-        count["entries"] += max(np.size(a) for a in args)
+        count["entries"] += max(a.size for a in args if isinstance(a, np.ndarray))
         return call(self, *args)
 
     monkeypatch.setattr(Kernel, "__call__", counted)
@@ -281,6 +283,21 @@ def test_maps_of_a_quarter_megapixel_are_filled_on_a_grid(calls, monkeypatch):
     assert hierarchy.levels[1].n < 0.28 * graph.pixels.n_pixels
 
 
+def test_empty_parts_of_a_grid_are_passed_over():
+    """Where components are solved already, a grid has no nodes. Its runs and spans leave these cells out on every level."""
+    shape, cell = (258, 514), np.flatnonzero(np.pad(np.ones((256, 512), dtype=bool), 1)).astype(np.int32)
+    node = np.arange(256 * 512, dtype=np.int32).reshape(256, 512)
+    tail, head = node[:, :-1].ravel(), node[:, 1:].ravel()
+    held = (tail % 512 < 100) | (tail % 512 > 460)  # an empty strip of three fifths
+    graph = solvers.GridGraph.from_edges(shape, cell, tail, head, held.astype(np.float32))
+    levels = [level for level in Hierarchy.from_graph(graph, 100).levels if isinstance(level, solvers.GridGraph)]
+    assert len(levels) > 1
+    for level in levels:
+        runs, spans = level.runs, level.spans
+        assert (runs.end - runs.begin).sum() < 0.31 * level.n_cells
+        assert (spans.end - spans.begin).sum() == (runs.end - runs.begin).sum() + level.n - level.n_cells
+
+
 def given_to_multigrid(monkeypatch):
     """A list that receives the graph of each problem that multigrid is given."""
     given = []
@@ -325,6 +342,37 @@ def test_levels_on_a_grid_are_small():
     hierarchy = Hierarchy.from_graph(lattice, 4000)
     assert hierarchy.n_entries < 6.6 * graph.pixels.n_pixels
     assert hierarchy.levels[1].n < 0.31 * graph.pixels.n_pixels
+
+
+# Small things that come often ---------------------------------------------------------------------------------------------
+
+
+def test_a_clean_map_needs_no_percentiles(monkeypatch):
+    """Counting bends below two bounds tells that a map is clean; another gets the angle that its percentiles ask for."""
+    asked = []
+    angle_for = automatic_angle.angle_for
+    monkeypatch.setattr(automatic_angle, "angle_for", lambda bend: asked.append(len(bend)) or angle_for(bend))
+    scene = scenes.make("occlusions", shape=(96, 120))
+    for noisy in (scene, scene.with_noise(2.0)):
+        graph = QuotientGraph.from_normals(noisy.normals, noisy.mask, noisy.camera, "opencv", angle=2.0, check=False)
+        found = automatic_angle.suitable_angle(graph.pixels)
+        across, down = (automatic_angle.bends(graph.pixels.map.normals, graph.pixels.map.index, way) for way in (0, 1))
+        assert found == angle_for(np.concatenate([across, down]))
+        assert len(asked) == (noisy is not scene)
+
+
+def test_outliers_are_weighed_once_for_both_equations(monkeypatch):
+    """The two equations of an edge have one residual in a symmetric model, and so one outlier weight."""
+    asked = []
+    weight = Outliers.weight
+    monkeypatch.setattr(Outliers, "weight", lambda self, *rest: asked.append(1) or weight(self, *rest))
+    for model, times in (("planar", 1), ("bini", 2)):
+        graph = graph_of("occlusions", (40, 50), angle=2.0)
+        jump = getattr(quotientgraph.geometry.jumps, model)(graph.pixels.map, graph.pixels.tail, graph.pixels.head)
+        cut = CutEdges.from_graph(replace(graph, jump=jump), np.zeros(graph.pixels.n_pixels), 1.0)
+        asked.clear()
+        pair_terms_over(np, cut, np.zeros(graph.n_components), True, Outliers())
+        assert len(asked) == times
 
 
 # Passes and memory ---------------------------------------------------------------------------------------------------

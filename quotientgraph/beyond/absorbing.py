@@ -13,8 +13,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from laplacians.core.arrays import gathered
 from laplacians.core.edges import root_of
-from laplacians.core.jit import kernel
+from laplacians.core.jit import WHOLE, kernel, portion
 
 from ..graph.quotient import Quotient
 
@@ -28,7 +29,7 @@ def absorbed(graph: _Q) -> _Q:
     """The graph with its crumbs contracted into their most similar neighbours, one level up."""
     pixels, tail, head = graph.pixels, graph.tail, graph.head
     angle, edge = absorbing_angles(graph, np.minimum(graph.sizes[tail], graph.sizes[head]))
-    at = (pixels.map.position[end[graph.cut[edge]]] for end in (pixels.tail, pixels.head))
+    at = (gathered(pixels.map.position, end, graph.cut[edge]) for end in (pixels.tail, pixels.head))
     away = from_middle(pixels.map.shape, *at)
     chosen = absorbing_edges(tail[edge], head[edge], angle, away, graph.sizes, graph.angle)
     return graph.contract(graph.cut[edge[chosen]])
@@ -40,7 +41,8 @@ def absorbing_angles(graph: Quotient, smaller: np.ndarray) -> tuple[np.ndarray, 
     `smaller` (n_cut,) are the pixels of the smaller of the two components of each cut edge.
     """
     pixels, normals = graph.pixels, graph.pixels.map.normals
-    cosine = np.einsum("ij,ij->i", normals[pixels.tail[graph.cut]], normals[pixels.head[graph.cut]])
+    cosine = np.empty(len(graph.cut))
+    _products(normals, pixels.tail, pixels.head, graph.cut, cosine)
     angle = np.degrees(np.arccos(np.clip(cosine, -1, 1)))
     # Components only grow, so that an edge too wide for the smaller of the two now will be too wide later.
     edge = np.flatnonzero((angle <= _WIDEST) & (angle <= (graph.angle or 0.0) + _REACH / smaller))
@@ -89,6 +91,15 @@ def _sorted_by(value: np.ndarray, *further: np.ndarray) -> np.ndarray:
     among = np.sort(order[tied])
     order[tied] = among[np.lexsort((*(one[among] for one in reversed(further)), value[among]))]
     return order
+
+
+@kernel(parallel_from=2**19)
+def _products(normals, tail, head, edges, out, share=WHOLE):
+    """Write the product of the normals at the two ends of each of the edges, which are listed by number."""
+    for k in portion(len(out), share):
+        e = np.uint32(edges[k])  # unsigned: Numba need not look for negative ones
+        a, b = np.uint32(tail[e]), np.uint32(head[e])
+        out[k] = normals[a, 0] * normals[b, 0] + normals[a, 1] * normals[b, 1] + normals[a, 2] * normals[b, 2]
 
 
 @kernel

@@ -91,6 +91,16 @@ class PieceFacts:
         return np.unique(self.pair, return_inverse=True)[1]
 
     @cached_property
+    def _by_pair(self) -> tuple[np.ndarray, np.ndarray]:
+        """The pieces in the order of their pairs, and where the pieces of each pair end."""
+        return np.argsort(self.pair_number, kind="stable"), np.cumsum(np.bincount(self.pair_number))
+
+    def of_same_pair(self, piece: int) -> np.ndarray:
+        """(n,) int64 the pieces of the same pair of components as a piece, which is one of them, in increasing order."""
+        (order, end), k = self._by_pair, self.pair_number[piece]
+        return order[end[k - 1] if k else 0 : end[k]]
+
+    @cached_property
     def pair_offset(self) -> np.ndarray:
         """(n_pieces,) `offset`, of the component with the smaller number against the other one."""
         return np.where(self.left < self.right, self.offset, -self.offset)
@@ -117,6 +127,7 @@ class PieceFacts:
         inside = np.flatnonzero((borders.left >= 0) & (borders.right >= 0))
         a, b = borders.left[inside], borders.right[inside]
         jumps = crease_jumps(pixels.map, a, b, 0.0, 0.5, 1.0)
+        a, b = a.astype(np.int64), b.astype(np.int64)  # NumPy would convert them at each of many uses
         least, largest = jumps.min(axis=0), jumps.max(axis=0)
         # The crease crosses each side where the smoothed piece does, between the two extremes that the pixels allow.
         jump = np.clip(jumps[0] + crossing[inside] * (jumps[2] - jumps[0]), least, largest)

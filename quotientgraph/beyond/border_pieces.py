@@ -9,6 +9,7 @@ hides the other shows in the direction of the border, not at a single pixel.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -88,10 +89,10 @@ class BorderPieces:
     def n_pieces(self) -> int:
         return len(self.start) - 1
 
-    @property
+    @cached_property
     def piece(self) -> np.ndarray:
-        """(n_sides,) int32 piece of each side."""
-        return np.repeat(np.arange(self.n_pieces, dtype=np.int32), np.diff(self.start))
+        """(n_sides,) int64 piece of each side; NumPy would convert shorter numbers at each of many uses."""
+        return np.repeat(np.arange(self.n_pieces), np.diff(self.start))
 
 
 def _traced(

@@ -97,7 +97,8 @@ def with_creases(graph: Quotient, cut: CutEdges) -> CutEdges:
 def edge_angles(graph: Quotient, number: np.ndarray) -> np.ndarray:
     """(n,) degrees between the two normals of the given edges of G0."""
     pixels, normals = graph.pixels, graph.pixels.map.normals
-    chord = np.linalg.norm(normals[pixels.tail[number]] - normals[pixels.head[number]], axis=1)
+    tail, head = (normals.take(end[number], axis=0) for end in (pixels.tail, pixels.head))
+    chord = np.linalg.norm(tail - head, axis=1)
     return np.degrees(2 * np.arcsin(np.minimum(chord / 2, 1)))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from laplacians.core.arrays import sums
+from laplacians.core.arrays import gathered, sums
 
 from ..graph.quotient import Quotient
 from ..graph.selection import connected_components
@@ -43,7 +43,7 @@ def judged(outcome: Outcome) -> Outcome:
     first = outcome.levels[0]
     if outcome.certainty is not None or first.n_components > CHOSEN.most:
         return outcome
-    sure = confidence(first, outcome.potential, outcome.borders, outcome.settled)[first.labels]
+    sure = gathered(confidence(first, outcome.potential, outcome.borders, outcome.settled), first.labels)
     graph, low = first, CHOSEN.low
     if outcome.judged is not None:
         borders = outcome.judged.at(outcome.potential)

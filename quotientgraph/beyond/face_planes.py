@@ -84,7 +84,7 @@ class Plane:
             if self.rays is None:
                 out[part] = self.locate(row.astype(np.float64), column.astype(np.float64))
             else:
-                out[part] = self.along(np.stack([axis[row, column] for axis in self.rays], axis=1))
+                out[part] = self.along(_rays(self.rays, row.astype(np.float64), column.astype(np.float64), True))
         return out
 
     def locate(self, row: np.ndarray, column: np.ndarray) -> np.ndarray:
@@ -131,19 +131,42 @@ class Plane:
 
 def rays_between(rays: tuple[np.ndarray, ...], row: np.ndarray, column: np.ndarray) -> np.ndarray:
     """(n, 3) rays through places between pixels, from the (H, W) coordinates of the rays of pixels."""
-    height, width = rays[0].shape
-    top = np.clip(np.floor(row), 0, max(height - 2, 0)).astype(np.intp)
-    side = np.clip(np.floor(column), 0, max(width - 2, 0)).astype(np.intp)
-    below, beside = np.minimum(top + 1, height - 1), np.minimum(side + 1, width - 1)
-    down, along = row - top, column - side
-    return np.stack(
-        [
-            (1 - down) * ((1 - along) * axis[top, side] + along * axis[top, beside])
-            + down * ((1 - along) * axis[below, side] + along * axis[below, beside])
-            for axis in rays
-        ],
-        axis=1,
-    )
+    return _rays(rays, row, column, False)
+
+
+def _rays(rays: tuple[np.ndarray, ...], row: np.ndarray, column: np.ndarray, whole: bool) -> np.ndarray:
+    """(n, 3) rays through places; with `whole` all of them are pixels, whose neighbours need not have a ray."""
+    out = np.empty((len(row), 3))
+    _write_rays(*rays, row, column, whole, out)
+    return out
+
+
+@kernel(no_cpython_wrapper=True)
+def _between(values, v, u, below, beside, down, along):
+    """What lies between four pixels, of which `down` and `along` are the shares of the lower and of the right ones."""
+    upper = (1 - along) * values[v, u] + along * values[v, beside]
+    lower = (1 - along) * values[below, u] + along * values[below, beside]
+    return (1 - down) * upper + down * lower
+
+
+@kernel
+def _write_rays(x, y, z, row, column, whole, out):
+    """Write the ray through each place: that of a pixel, or what lies between those of the four pixels around it.
+
+    Assumes places with `whole` numbers inside the picture. Others may lie outside, where the nearest four pixels are used.
+    """
+    height, width = x.shape
+    for i in range(len(row)):
+        v, u = int(np.floor(row[i])), int(np.floor(column[i]))
+        if whole:
+            out[i, 0], out[i, 1], out[i, 2] = x[v, u], y[v, u], z[v, u]
+            continue
+        v, u = min(max(v, 0), max(height - 2, 0)), min(max(u, 0), max(width - 2, 0))
+        below, beside = min(v + 1, height - 1), min(u + 1, width - 1)
+        down, along = row[i] - v, column[i] - u
+        out[i, 0] = _between(x, v, u, below, beside, down, along)
+        out[i, 1] = _between(y, v, u, below, beside, down, along)
+        out[i, 2] = _between(z, v, u, below, beside, down, along)
 
 
 @kernel

@@ -159,23 +159,44 @@ def deserves_precision(graph: Quotient) -> bool:
     if pixels.n_pixels > _PRECISE_UP_TO:
         return False
     step = max(1, pixels.n_edges // 20_000)
-    chord = np.abs(pixels.map.normals[pixels.tail[::step]] - pixels.map.normals[pixels.head[::step]]).max(axis=1)
-    return bool(len(chord)) and float(np.quantile(chord, _ALIKE)) < _ROUNDED
+    tail, head = (pixels.map.normals.take(end[::step], axis=0) for end in (pixels.tail, pixels.head))
+    chord = np.maximum.reduce(np.abs(tail - head).T)  # row by row it would take five times as long
+    if not len(chord):
+        return False
+    # The quantile lies between two of the sorted chords, so that counting tells unless just one of them is below the bound.
+    rank, n_below = int(_ALIKE * (len(chord) - 1)), np.count_nonzero(chord < _ROUNDED)
+    return bool(n_below > rank + 1 or (n_below > rank and np.quantile(chord, _ALIKE) < _ROUNDED))
 
 
 @kernel
 def _add_normals(normals, labels, wanted, tail, head, step, total, noise):
     """Add up in order, without copies of rows; see `normal_sums`. `total` and `noise` are zero on entry."""
-    for i in range(len(labels)):
-        for axis in range(3):
-            total[axis, labels[i]] += normals[i, axis]
+    # The sums of a component are handed on as numbers while its pixels come in a row: to write them and read them again
+    # would take longer than to add.
+    now = np.uint32(0)
+    x, y, z = 0.0, 0.0, 0.0
+    for i in range(np.uint64(len(labels))):
+        label = np.uint32(labels[i])
+        if label != now:
+            total[0, now], total[1, now], total[2, now] = x, y, z
+            x, y, z, now = total[0, label], total[1, label], total[2, label], label
+        x += normals[i, 0]
+        y += normals[i, 1]
+        z += normals[i, 2]
+    total[0, now], total[1, now], total[2, now] = x, y, z
+    now = np.uint32(0)
+    scatter, count = 0.0, 0.0
     for e in range(0, len(tail), step):
         a, b = np.uint32(tail[e]), np.uint32(head[e])  # unsigned: Numba need not look for negative ones
-        label = labels[a]
-        if wanted[label] and labels[b] == label:
+        label = np.uint32(labels[a])
+        if wanted[label] and np.uint32(labels[b]) == label:
+            if label != now:
+                noise[0, now], noise[1, now] = scatter, count
+                scatter, count, now = noise[0, label], noise[1, label], label
             square = 0.0
             for axis in range(3):
                 difference = normals[a, axis] - normals[b, axis]
                 square += difference * difference
-            noise[0, label] += 0.25 * square
-            noise[1, label] += 1.0
+            scatter += 0.25 * square
+            count += 1.0
+    noise[0, now], noise[1, now] = scatter, count

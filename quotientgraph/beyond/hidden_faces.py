@@ -63,8 +63,8 @@ class HiddenFaces:
         left, right = borders.left[first], borders.right[first]
         unseen = (left >= 0) & (right >= 0) & (self.component[left] == self.component[right])
         contact[unseen] = -_SURE
-        rank = self.rank[self.face].astype(np.float64)
-        front[unseen] = _SURE * np.sign(rank[left] - rank[right])[unseen]
+        left, right = (self.rank[self.face[side[unseen]]].astype(np.float64) for side in (left, right))
+        front[unseen] = _SURE * np.sign(left - right)
 
 
 def hidden_faces(
@@ -189,11 +189,12 @@ def _contradicted(
     offset, or stands in front of it, then the component goes on at another level. Where the component plainly hides it,
     nothing follows.
     """
-    pair, offset, shown = facts.pair, facts.pair_offset, 0.0
+    offset, shown = facts.pair_offset, 0.0
     others = facts.n >= LEAST_SIDES
     others[chain.pieces] = False
     for p in chain.pieces:
-        q = np.flatnonzero(others & (pair == pair[p]))
+        q = facts.of_same_pair(p)
+        q = q[others[q]]
         behind = np.where(facts.left[q] == chain.component, front[q], -front[q])
         q = q[(contact[q] > -_PLAIN) | (behind < _PLAIN)]
         if (np.abs(offset[q] - offset[p]) > _APART * (tolerance[q] + tolerance[p])).any():

@@ -13,7 +13,7 @@ from laplacians.core.arrays import blocks
 from laplacians.core.jit import WHOLE, kernel, portion
 
 from ..graph.pixels import PixelGraph
-from ..graph.quotient import Quotient
+from ..graph.quotient import LEAN_EDGES, Quotient
 from ..graph.selection import connected_components
 from ..method.filling import along_trees
 
@@ -58,9 +58,12 @@ def hidden_jumps(graph: Quotient, weight: np.ndarray, jump: np.ndarray) -> np.nd
     weight[doubtful] *= -1
     gap = np.abs(x[tail] - x[head] - jump[doubtful]) * pixels.focal_at(doubtful)
     apart = np.flatnonzero((part[tail] == part[head]) & (gap > WIDE_GAP))
-    tail, head, gap = tail[apart], head[apart], gap[apart]
-    chain = connected_components(pixels.n_pixels, tail, head, "union-find")[tail]
-    widest = np.zeros(pixels.n_pixels)
+    gap = gap[apart]
+    # They are few, and so are the pixels at their ends.
+    ends, number = np.unique(np.append(tail[apart], head[apart]), return_inverse=True)
+    tail, head = number.reshape(2, -1)
+    chain = connected_components(len(ends), tail, head, "union-find")[tail]
+    widest = np.zeros(len(ends))
     np.maximum.at(widest, chain, gap)
     return doubtful[apart[widest[chain] > SURE_GAP]]
 
@@ -85,8 +88,10 @@ def steady_among(
     least = 2 * np.sin(np.radians(_UNDOUBTED) / 2)
     out = np.empty(len(tail), dtype=bool)
     count, median = np.zeros((n_tiles, _N_BINS + 1), dtype=np.int32), np.empty(n_tiles)
-    _medians(normals, tile, tail, head, _N_BINS * _UNUSUAL / limit, count, median)
-    _below(normals, tile, tail, head, median, limit, least, out)
+    # Large maps need the memory for other things.
+    chord = np.empty(len(tail) if len(tail) <= LEAN_EDGES else 0, dtype=np.float32)
+    _medians(normals, tile, tail, head, _N_BINS * _UNUSUAL / limit, count, median, chord)
+    _below(normals, tile, tail, head, median, limit, least, chord, out)
     return out
 
 
@@ -108,12 +113,26 @@ def _chord(normals, a, b):
 
 
 @kernel
-def _medians(normals, tile, tail, head, scale, count, median):
-    """Write the median chord of each tile, read from a histogram with bins of width 1/scale; `count` is zero on entry."""
+def _medians(normals, tile, tail, head, scale, count, median, chord):
+    """Write the median chord of each tile, read from a histogram with bins of width 1/scale; `count` is zero on entry.
+
+    Chords are kept in `chord` (n_edges,), unless that is empty. Edges of one tile and bin mostly come in a row, and are
+    counted together: to write a count and read it again takes longer than the rest.
+    """
     n_bins = _N_BINS
+    at, into, run = np.uint32(0), np.uint64(0), np.int32(0)
     for e in range(len(tail)):
         a, b = np.uint32(tail[e]), np.uint32(head[e])  # unsigned: Numba need not look for negative ones
-        count[np.uint32(tile[a]), np.uint64(min(n_bins, int(_chord(normals, a, b) * scale)))] += 1
+        length = _chord(normals, a, b)
+        if len(chord) > 0:
+            chord[e] = length
+        own, bin_of_it = np.uint32(tile[a]), np.uint64(min(n_bins, int(length * scale)))
+        if own != at or bin_of_it != into:
+            count[at, into] += run
+            at, into, run = own, bin_of_it, np.int32(0)
+        run += np.int32(1)
+    if len(tail) > 0:
+        count[at, into] += run
     for t in range(len(median)):
         left = 0
         for k in range(n_bins + 1):
@@ -127,9 +146,10 @@ def _medians(normals, tile, tail, head, scale, count, median):
 
 
 @kernel(parallel_from=_MANY)
-def _below(normals, tile, tail, head, median, limit, least, out, share=WHOLE):
-    """Write whether each edge is steady; see `steady_edges`."""
+def _below(normals, tile, tail, head, median, limit, least, chord, out, share=WHOLE):
+    """Write whether each edge is steady; see `steady_edges`. Chords that are not kept are computed again."""
     for e in portion(len(tail), share):
         a, b = np.uint32(tail[e]), np.uint32(head[e])
         usual = max(median[np.uint32(tile[a])], median[np.uint32(tile[b])])
-        out[e] = _chord(normals, a, b) < min(limit, max(least, _UNUSUAL * usual))
+        length = chord[e] if len(chord) > 0 else _chord(normals, a, b)
+        out[e] = length < min(limit, max(least, _UNUSUAL * usual))

@@ -16,6 +16,8 @@ from functools import cached_property
 
 import numpy as np
 
+from laplacians.core.arrays import gathered
+
 from ..graph.quotient import Quotient
 from ..method.optimize import Joined
 from .border_context import Context, placing_odds
@@ -147,7 +149,7 @@ class Judgement:
         tolerance = (np.clip(0.5 * facts.width / np.sqrt(facts.n), 0.1, 0.5 * wide) + 0.1) / facts.focal
         return cls(graph, potential, borders, facts, contact, front, tolerance, unseen)
 
-    @property
+    @cached_property
     def span(self) -> float:
         """What a part of the potential is measured by: 1 for log-depth, the range of depth for parallel rays."""
         central = self.graph.pixels.map.camera.central
@@ -209,7 +211,7 @@ def joined(graph: Quotient, potential: np.ndarray) -> Joined:
     if shift is None:
         return Joined(graph, potential, as_it_is, placed=False)
     graph = judged.graph
-    return Joined(graph, potential + shift[graph.labels], judged, placed=True)
+    return Joined(graph, potential + gathered(shift, graph.labels), judged, placed=True)
 
 
 def places(judged: Judgement) -> np.ndarray | None:

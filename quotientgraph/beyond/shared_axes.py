@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from laplacians.core.arrays import to_device, to_host
+from laplacians.core.arrays import gathered, to_device, to_host
+from laplacians.core.edges import sorted_by_key
 
 from ..geometry.jumps import crease_jumps
 from ..geometry.wrapping import Wrap
@@ -149,12 +150,10 @@ def _turned_groups(graph: Quotient, potential: np.ndarray, group: np.ndarray) ->
     names = names[np.argsort(-size[names], kind="stable")][: _CHOSEN.most]
     if len(names) < 2:
         return names[:0], TurnedParts.none()
-    place = np.full(len(size), len(names), dtype=np.int16)  # sorted by radix
+    place = np.full(len(size), len(names), dtype=np.int32)
     place[names] = np.arange(len(names))
-    of_pixel = place[group][graph.labels]
-    order = np.argsort(of_pixel, kind="stable")
-    end = np.cumsum(np.bincount(of_pixel, minlength=len(names))[: len(names)])
-    begin = np.append(0, end[:-1])
+    order, end = sorted_by_key(gathered(place[group], graph.labels), len(names) + 1)
+    begin, end = np.append(0, end[:-2]), end[:-1]
     chosen = order[np.linspace(begin, end - 1, n_sample(), axis=1).astype(np.int64)]
     points = _points(graph, potential, chosen)
     if not np.abs(points).max() < _FARTHEST:

@@ -128,7 +128,10 @@ class NormalMap:
 
     def image(self, values: np.ndarray, fill: float = np.nan) -> np.ndarray:
         """Scatter one value per valid pixel into an (H, W, ...) image."""
-        out = np.full((self.index.size, *values.shape[1:]), fill, dtype=np.result_type(values, type(fill)))
+        dtype = np.result_type(values, type(fill))
+        if self.n_pixels == self.index.size:  # every pixel is valid
+            return values.astype(dtype).reshape(*self.shape, *values.shape[1:])
+        out = np.full((self.index.size, *values.shape[1:]), fill, dtype=dtype)
         out[self.position] = values
         return out.reshape(*self.shape, *values.shape[1:])
 

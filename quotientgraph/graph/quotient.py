@@ -13,7 +13,9 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from laplacians.core.arrays import blocks, counts, gathered
+from laplacians.core.arrays import counts, gathered
+from laplacians.core.lookups import first_places, suits
+from laplacians.pattern import first_of_each
 
 from ..geometry.jumps import Continuity, PlanarJumps, planar
 from .pixels import PixelGraph
@@ -123,12 +125,7 @@ class Quotient:
     @cached_property
     def first_pixels(self) -> np.ndarray:
         """(n_components,) int64 first pixel of each component; they increase."""
-        found, largest = [], -1
-        for part in blocks(len(self.labels)):
-            so_far = np.maximum.accumulate(np.append(np.int32(largest), self.labels[part]))
-            found.append(np.flatnonzero(np.diff(so_far)) + part.start)
-            largest = so_far[-1]
-        return np.concatenate(found)
+        return first_places(self.labels, self.n_components) if suits(self.labels) else first_of_each(self.labels)
 
     @property
     def tail(self) -> np.ndarray:
@@ -178,7 +175,7 @@ class Quotient:
         Quotient
         """
         chosen = self._edge_numbers(edges)
-        tail, head = self.labels[self.pixels.tail[chosen]], self.labels[self.pixels.head[chosen]]
+        tail, head = (gathered(self.labels, end, chosen) for end in (self.pixels.tail, self.pixels.head))
         at = np.full(len(chosen), np.nan) if residual is None else np.atleast_1d(np.asarray(residual, dtype=np.float64))
         if at.shape != chosen.shape:
             raise ValueError(f"residual: expected one value for each of the {len(chosen)} edges, got shape {at.shape}")

@@ -18,6 +18,7 @@ from laplacians.system import Pattern
 from ..geometry.normals import row_and_column
 from ..graph.quotient import Quotient
 
+_FEW = 2**14  # edges whose pairs are numbered by eight bytes each
 _BLOCK = 2048  # edges that the kernel of the weights works on at a time
 
 
@@ -149,11 +150,11 @@ class CutEdges:
 
     @cached_property
     def pair(self) -> Any:
-        """(n_cut,) int32 pair of each edge."""
+        """(n_cut,) pair of each edge: int32, or int64 if they are few, which NumPy need not convert at each use."""
         xp = array_namespace(self.start)
-        begins = xp.zeros(len(self.number), dtype=np.int32)
+        begins = xp.zeros(len(self.number), dtype=np.int64 if len(self.number) <= _FEW else np.int32)
         begins[self.start[1:-1]] = 1
-        return xp.cumsum(begins, dtype=np.int32)
+        return xp.cumsum(begins, dtype=begins.dtype)
 
     @cached_property
     def blocks(self) -> np.ndarray:

@@ -97,7 +97,7 @@ def bilateral_share(gamma_squared: Any, contrast: Any, xp: Any = np) -> Any:
     """σ_k(γ²·contrast) with contrast = (φ_−b − φ_a)² − (φ_b − φ_a)²: the bilateral weight of a's equation without its γ²."""
     x = SHARPNESS * gamma_squared * contrast
     small = xp.exp(-xp.abs(x))
-    return xp.where(x >= 0, 1 / (1 + small), small / (1 + small))
+    return xp.where(x >= 0, 1.0, small) / (1 + small)
 
 
 def pair_terms(cut: CutEdges, shift: Any, bilateral: bool, outliers: Outliers) -> Any:
@@ -132,25 +132,34 @@ def pair_terms_by_kernel(cut: CutEdges, shift: np.ndarray, bilateral: bool, outl
 
 def pair_terms_over(xp: Any, cut: CutEdges, shift: Any, bilateral: bool, outliers: Outliers) -> Any:
     """`pair_terms` as expressions over the array namespace `xp`; runs where the arrays of `cut` live."""
-    tail, head = cut.pattern.tail[cut.pair], cut.pattern.head[cut.pair]
-    step = shift[tail] - shift[head]
+    ends = [shift[end] for end in (cut.pattern.tail, cut.pattern.head)]
+    step = (ends[0] - ends[1])[cut.pair]
+    # A symmetric model has one residual for both equations of an edge.
+    symmetric = cut.residual is cut.residual_back
+    chi = [residual + step for residual in ((cut.residual,) if symmetric else (cut.residual, cut.residual_back))]
+    outlier = [_outlier_weight(xp, cut, one, outliers) for one in chi]
+    between = (cut.difference + step) ** 2 if bilateral else None
     total = xp.zeros((3, cut.pattern.n_pairs))
-    for side, (residual, end) in enumerate(((cut.residual, tail), (cut.residual_back, head))):
-        chi = residual + step
-        if cut.slack is None:
-            weight = outliers.weight(chi * cut.unit, xp)
-        else:
-            gap = xp.maximum(xp.maximum(cut.slack[0] - chi, chi - cut.slack[1]), 0.0)
-            size = xp.maximum(xp.abs(chi), 1e-300)
-            weight = outliers.weight(gap * cut.unit, xp) * (INSIDE + (1 - INSIDE) * gap / size)
+    for side in range(2):
+        own, weight = (values[0 if symmetric else side] for values in (chi, outlier))
         if bilateral:
             gamma, component = cut.gamma_squared[side], cut.beyond_component[side]
-            moved = cut.beyond[side] + shift[component] - shift[end]
-            contrast = xp.where(component >= 0, moved**2 - (cut.difference + step) ** 2, 0.0)
+            moved = cut.beyond[side] + shift[component] - ends[side][cut.pair]
+            contrast = xp.where(component >= 0, moved**2 - between, 0.0)
             weight = weight * gamma * bilateral_share(gamma, contrast, xp)
-        for row, value in enumerate((weight, -weight * chi, weight * chi * chi)):
+        flow = weight * own
+        for row, value in enumerate((weight, -flow, flow * own)):
             total[row] += sums(cut.pair, value, cut.pattern.n_pairs)
     return total
+
+
+def _outlier_weight(xp: Any, cut: CutEdges, chi: Any, outliers: Outliers) -> Any:
+    """(n_cut,) outlier weight of residuals χ (n_cut,), by the factor `INSIDE` less within the slack of their edges."""
+    if cut.slack is None:
+        return outliers.weight(chi * cut.unit, xp)
+    gap = xp.maximum(xp.maximum(cut.slack[0] - chi, chi - cut.slack[1]), 0.0)
+    size = xp.maximum(xp.abs(chi), 1e-300)
+    return outliers.weight(gap * cut.unit, xp) * (INSIDE + (1 - INSIDE) * gap / size)
 
 
 @kernel(inline="always", error_model="numpy", fastmath={"contract"})

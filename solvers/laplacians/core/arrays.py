@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .sharing import in_blocks
+from .lookups import added_up, counted, suits, taken
 
 # Entries of a vector of many millions that are worked on at a time, so that what is made on the way stays in the caches. A
 # system takes longer to hand out new memory than it takes to fill it.
@@ -93,23 +93,17 @@ def sums(index: Any, values: Any, n: int) -> Any:
     [1.0, 0.0, 5.0, 0.0]
     """
     xp = array_namespace(index)
-    if xp is not np or len(index) <= 4 * max(BLOCK, n):
-        # If there are no values at all, both numpy and cupy return integers.
-        return xp.bincount(index, values, n).astype(np.float64, copy=False)
-    # The sums so far are the first values of the next block, so that everything is added up in the same order.
-    total: np.ndarray = np.zeros(n)
-    own = np.arange(n)
-    for part in blocks(len(index), max(BLOCK, n)):
-        total = np.bincount(np.append(own, index[part]), np.append(total, values[part]), n)
-    return total
+    if xp is np and suits(index):
+        return added_up(index, np.asarray(values, dtype=np.float64), n)
+    # If there are no values at all, both numpy and cupy return integers.
+    return xp.bincount(index, values, n).astype(np.float64, copy=False)
 
 
 def counts(index: np.ndarray, n: int) -> np.ndarray:
     """How often each number occurs in `index`, which lies in [0, n); returns (n,) integers."""
-    total = np.zeros(n, dtype=np.int64)
-    for part in blocks(len(index), max(BLOCK, n)):
-        total += np.bincount(index[part], minlength=n)
-    return total
+    if suits(index):
+        return counted(index, n)
+    return np.bincount(index, minlength=n)
 
 
 def blocks(n: int, size: int = BLOCK) -> Iterator[slice]:
@@ -118,28 +112,15 @@ def blocks(n: int, size: int = BLOCK) -> Iterator[slice]:
 
 
 def gathered(values: Any, *lists: Any) -> Any:
-    """``values[index]``, or with two lists ``values[one[other]]``, by several threads where there is much of it.
+    """``values[index]``, or with two lists ``values[one[other]]``; by a kernel where there is much of it.
 
     >>> gathered(np.array([5.0, 7.0]), np.array([1, 0, 1]), np.array([2, 1])).tolist()
     [7.0, 5.0]
     """
-    *through, last = lists
-    xp = array_namespace(values)
-
-    def chosen(index: Any) -> Any:
-        for one in reversed(through):
-            index = one[index]
-        return values[index]
-
-    if xp is not np or len(last) <= BLOCK:
-        return chosen(last)
-    out = np.empty(len(last), dtype=values.dtype)
-
-    def write(part: slice) -> None:
-        out[part] = chosen(last[part])
-
-    in_blocks(write, len(last))
-    return out
+    xp, (*through, index) = array_namespace(values), lists
+    for one in (*reversed(through), values):
+        index = taken(one, index) if xp is np and suits(index, one) else one[index]
+    return index
 
 
 def centred(x: Any, labels: Any) -> Any:
@@ -161,17 +142,8 @@ def centred(x: Any, labels: Any) -> Any:
     [-1.0, 1.0, 0.0]
     """
     xp = array_namespace(x)
-    if xp is not np or len(x) <= BLOCK:
-        size = xp.bincount(labels)
-        return x - (sums(labels, x, len(size)) / size)[labels]
-    size = counts(labels, int(labels.max()) + 1)
-    mean, out = sums(labels, x, len(size)) / size, np.empty_like(x)
-
-    def subtract(part: slice) -> None:
-        np.subtract(x[part], mean[labels[part]], out=out[part])
-
-    in_blocks(subtract, len(x))
-    return out
+    size = counts(labels, int(labels.max(initial=-1)) + 1) if xp is np else xp.bincount(labels)
+    return x - gathered(sums(labels, x, len(size)) / size, labels)
 
 
 def norm(values: Any) -> float:

@@ -6,6 +6,7 @@ import numpy as np
 
 from .arrays import array_namespace
 from .jit import kernel
+from .lookups import suits
 
 # Up to this number of edges, array expressions are as quick as a kernel, which would have to be compiled first.
 _FEW_EDGES = 10_000
@@ -39,6 +40,26 @@ def group_edges(n: int, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
         _sort_by_count(key, order, np.zeros(n + 1, dtype=np.int64), sorted_order)
         order, sorted_order = sorted_order, order
     return order
+
+
+def sorted_by_key(key: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sort places by key, long lists in two passes; those of one key keep their order.
+
+    Parameters
+    ----------
+    key : (m,) int32 in [0, n)
+
+    Returns
+    -------
+    order : (m,) integers
+    end : (n,) int64
+        The places of key k are ``order[end[k - 1]:end[k]]``, for key 0 from 0 on.
+    """
+    if not suits(key):
+        return np.argsort(key, kind="stable"), np.cumsum(np.bincount(key, minlength=n))
+    order, start = np.empty(len(key), dtype=np.int32), np.zeros(n + 1, dtype=np.int64)
+    _sort_by_count(key, np.arange(len(key), dtype=np.int32), start, order)
+    return order, start[:-1]
 
 
 def neighbour_lists(

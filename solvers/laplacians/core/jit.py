@@ -21,6 +21,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
+from numpy import ndarray
+
 from . import threads
 from .compiling import announce, measured
 from .sharing import WHOLE, run_shared
@@ -57,7 +59,7 @@ class Kernel:
             if args[-1] is WHOLE:  # the caller wants no threads
                 return function(*args)
             for argument in args:
-                if getattr(argument, "size", 0) >= self.parallel_from:
+                if type(argument) is ndarray and argument.size >= self.parallel_from:
                     return run_shared(function, args)
             return function(*args, WHOLE)
         if "parallel" not in self.options:

@@ -72,30 +72,31 @@ def flexible_cg(
     -------
     Outcome
     """
-    size = np.sqrt(dot(r, r))
+    spans = graph.spans
+    size = np.sqrt(dot(r, r, spans))
     if size == 0:
         return Outcome(0, 0.0, True)
     if not hierarchy.levels:
         return _direct_step(graph, hierarchy, r, x, size, goal)
     energy, energy_tol = goal.energy, goal.energy_tol if goal.energy > 0 else None
     # A direction may be rounded, since x and r take the same steps along it.
-    p, q = np.zeros(graph.n, dtype=np.float32), np.empty(graph.n)
+    p, q = np.zeros(graph.n, dtype=np.float32), np.zeros(graph.n)
     rr, rz, alpha = size * size, 1.0, 0.0
     for iteration in range(1, goal.maxiter + 1):
         z = hierarchy.cycle(0, r)
-        new_rz = dot(r, z)  # an estimate of the energy that can still be gained
+        new_rz = dot(r, z, spans)  # an estimate of the energy that can still be gained
         if energy_tol is not None and new_rz <= energy_tol * energy:
             return Outcome(iteration - 1, float(np.sqrt(rr) / size), True)
         # The formula needs the last residual, which was r + alpha·q, times z. By construction its product with the last z
         # is rz, so that no copy of it is needed.
-        beta = -alpha * dot(q, z) / rz if iteration > 1 else 0.0
-        combine(p, z, beta)
+        beta = -alpha * dot(q, z, spans) / rz if iteration > 1 else 0.0
+        combine(p, z, beta, spans)
         hierarchy.give_back(0, z)
         curvature = graph.apply(p, q)
         if not curvature > 0:  # r is not a right-hand side of this graph, or not finite
             return Outcome(iteration - 1, float(np.sqrt(rr) / size), False)
         alpha = new_rz / curvature
-        rr, before = advance(x, r, p, q, alpha), rr
+        rr, before = advance(x, r, p, q, alpha, spans), rr
         rz = new_rz
         energy -= alpha * new_rz
         # What can still be gained shrinks as the squared residual does. The next estimate of it would take a cycle.
@@ -111,5 +112,5 @@ def _direct_step(
     """Solve with the factor of a graph so small that there are no levels. Writes x and r."""
     change, product = hierarchy.factor.solve(r), np.empty(graph.n)
     graph.apply(change, product)
-    left = float(np.sqrt(advance(x, r, change, product, 1.0)) / size)
+    left = float(np.sqrt(advance(x, r, change, product, 1.0, graph.spans)) / size)
     return Outcome(1, left, left <= goal.rtol)

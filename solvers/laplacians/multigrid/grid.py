@@ -8,11 +8,14 @@ quarter of the memory of neighbour lists.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from ..core.jit import WHOLE, kernel, portion
+from .runs import Runs
+from .vectors import Spans
 
 # Sweeps over a grid read memory in order, so that threads pay for large grids only.
 PARALLEL_FROM = 2**21
@@ -56,6 +59,8 @@ class GridGraph:
         The other edges. Each has an end without a cell.
     loose_ends : (n_ends,) int64
         The nodes that have loose edges, each once.
+    runs : Runs
+        Which parts of the grid hold nodes.
 
     Examples
     --------
@@ -69,6 +74,7 @@ class GridGraph:
     inverse: np.ndarray
     loose: LooseEdges
     loose_ends: np.ndarray
+    runs: Runs
 
     @classmethod
     def from_edges(
@@ -95,8 +101,13 @@ class GridGraph:
         return cls.from_weights(placed)
 
     @classmethod
-    def from_weights(cls, weight: np.ndarray, n_others: int = 0, loose: LooseEdges | None = None) -> GridGraph:
-        """The graph of weights that are on the grid already, of nodes without a cell, and of loose edges."""
+    def from_weights(
+        cls, weight: np.ndarray, n_others: int = 0, loose: LooseEdges | None = None, runs: Runs | None = None
+    ) -> GridGraph:
+        """The graph of weights that are on the grid already, of nodes without a cell, and of loose edges.
+
+        Without `runs`, the cells without edges are taken to hold no nodes.
+        """
         nowhere = np.zeros(0, dtype=np.int32)
         loose = loose or LooseEdges(nowhere, nowhere, np.zeros(0, dtype=np.float32))
         n_cells, ends = weight[0].size, np.zeros(0, dtype=np.int64)
@@ -107,7 +118,9 @@ class GridGraph:
             total = np.bincount(place, np.tile(loose.weight, 2)) * (1.0 + DAMPING)
             on_grid = np.divide(1.0, inverse[ends], out=np.zeros(len(ends)), where=inverse[ends] > 0)
             inverse[ends] = 1.0 / (on_grid + total)
-        return cls(weight, inverse, loose, ends.astype(np.int64))
+        if runs is None:
+            runs = Runs.from_cells(inverse[:n_cells].reshape(weight.shape[1:]) > 0)
+        return cls(weight, inverse, loose, ends.astype(np.int64), runs)
 
     @property
     def n(self) -> int:
@@ -117,6 +130,13 @@ class GridGraph:
     @property
     def n_cells(self) -> int:
         return self.weight[0].size
+
+    @cached_property
+    def spans(self) -> Spans:
+        """The parts of a vector with one value per node, or per empty cell, that hold nodes."""
+        row = np.repeat(np.arange(self.weight.shape[1]), np.diff(self.runs.first)) * self.weight.shape[2]
+        begin, end = np.append(row + self.runs.begin, self.n_cells), np.append(row + self.runs.end, self.n)
+        return Spans.from_runs(self.n, begin, end)
 
     @property
     def blocks(self) -> np.ndarray:
@@ -133,11 +153,14 @@ class GridGraph:
         return values[: self.n_cells].reshape(self.weight.shape[1:])
 
     def apply(self, x: np.ndarray, out: np.ndarray) -> float:
-        """Write L x into `out` and return x·L x, where L is the Laplacian of this graph. Both have one value per node."""
+        """Write L x into `out` and return x·L x, where L is the Laplacian of this graph. Both have one value per node.
+
+        Both are zero on entry where there is no node.
+        """
         rows, product = self.blocks, self.on_grid(out)
         part = np.zeros(len(rows) - 1)
-        _apply(self.weight, self.on_grid(x), product, rows, part)
-        product[[0, -1]] = product[:, [0, -1]] = out[self.n_cells :] = 0
+        _apply(self.weight, self.runs, self.on_grid(x), product, rows, part)
+        out[self.n_cells :] = 0
         return float(part.sum()) + (_apply_loose(*self.loose, x, out) if len(self.loose.tail) else 0.0)
 
 
@@ -167,32 +190,34 @@ def _invert(weight, inverse, share=WHOLE):
 
 
 @kernel(parallel_from=PARALLEL_FROM)
-def _apply(weight, x, out, rows, part, share=WHOLE):
-    """Write out = L x, and x·L x of each block of rows into `part`.
+def _apply(weight, runs, x, out, rows, part, share=WHOLE):
+    """Write out = L x within the runs, and x·L x of each block of rows into `part`. Assumes x of zero outside the runs.
 
     Products are made with differences of x, so that constants vanish exactly, and in double precision.
     """
-    width = x.shape[1]
+    first, begin, end = runs
     for b in portion(len(rows) - 1, share):
         s = 0.0
         for v in range(rows[b], rows[b + 1]):
             right, left_down, down, right_down = weight[0, v], weight[1, v], weight[2, v], weight[3, v]
             left_up, up, right_up = weight[3, v - 1], weight[2, v - 1], weight[1, v - 1]
             above, here, below, product = x[v - 1], x[v], x[v + 1], out[v]
-            for u in range(1, width - 1):
-                at = np.float64(here[u])
-                product[u] = right[u] * (at - here[u + 1]) + right[u - 1] * (at - here[u - 1])
-            for u in range(1, width - 1):
-                at = np.float64(here[u])
-                product[u] += left_up[u - 1] * (at - above[u - 1]) + up[u] * (at - above[u])
-            for u in range(1, width - 1):
-                at = np.float64(here[u])
-                product[u] += right_up[u + 1] * (at - above[u + 1]) + left_down[u] * (at - below[u - 1])
-            for u in range(1, width - 1):
-                at = np.float64(here[u])
-                product[u] += down[u] * (at - below[u]) + right_down[u] * (at - below[u + 1])
-            for u in range(1, width - 1):
-                s += product[u] * here[u]
+            for k in range(first[v], first[v + 1]):
+                lo, hi = max(1, int(begin[k])), int(end[k])  # at least 1: Numba need not look for negative columns
+                for u in range(lo, hi):
+                    at = np.float64(here[u])
+                    product[u] = right[u] * (at - here[u + 1]) + right[u - 1] * (at - here[u - 1])
+                for u in range(lo, hi):
+                    at = np.float64(here[u])
+                    product[u] += left_up[u - 1] * (at - above[u - 1]) + up[u] * (at - above[u])
+                for u in range(lo, hi):
+                    at = np.float64(here[u])
+                    product[u] += right_up[u + 1] * (at - above[u + 1]) + left_down[u] * (at - below[u - 1])
+                for u in range(lo, hi):
+                    at = np.float64(here[u])
+                    product[u] += down[u] * (at - below[u]) + right_down[u] * (at - below[u + 1])
+                for u in range(lo, hi):
+                    s += product[u] * here[u]
         part[b] = s
 
 

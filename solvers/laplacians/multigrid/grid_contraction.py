@@ -85,7 +85,8 @@ def contracted_grid(graph: GridGraph, squares: Squares) -> GridGraph:
     if len(value):
         _list_loose(*fields, squares.shape[1], start, tail, head, value)
     pairs = (tail, squares.tail), (head, squares.head), (value, graph.loose.weight)
-    return GridGraph.from_weights(weight, squares.n_others, LooseEdges(*map(np.concatenate, pairs)))
+    runs = graph.runs.contracted(squares.shape)  # a group may have no edges, and yet a right-hand side from rounding
+    return GridGraph.from_weights(weight, squares.n_others, LooseEdges(*map(np.concatenate, pairs)), runs)
 
 
 def as_lists(graph: GridGraph) -> NeighbourLists:

@@ -24,14 +24,14 @@ def smooth_and_restrict(graph: GridGraph, r: np.ndarray, group: Squares, z: np.n
     r : (n,) float32
     group : Squares
     z : (n,) float32
-        Is written but for the frame of the grid, where it is zero on entry.
+        Is written but for cells outside the runs of the graph, where it is zero on entry.
     coarse : (n_groups,) float32
         Is written: r − L z added up over the groups.
     """
     rows, m = graph.blocks, graph.n_cells
     coarse.fill(0)
     into = group.first, group.part, group.on_grid(coarse), coarse
-    fields = graph.weight, graph.on_grid(graph.inverse), graph.on_grid(r), *into, graph.on_grid(z), rows
+    fields = graph.weight, graph.runs, graph.on_grid(graph.inverse), graph.on_grid(r), *into, graph.on_grid(z), rows
     _smooth_and_restrict(*fields, False)
     _smooth_and_restrict(*fields, True)
     z[m:] = r[m:] * graph.inverse[m:]
@@ -48,61 +48,64 @@ def correct_and_smooth(graph: GridGraph, r: np.ndarray, group: Squares, correcti
     z[m:] = r[m:] * graph.inverse[m:]
     border = np.zeros((2, len(rows) + 1, image.shape[1]), dtype=np.float32)
     out_of = group.first, group.part, group.on_grid(correction), correction
-    fields = graph.weight, graph.on_grid(graph.inverse), graph.on_grid(r), *out_of, image, rows, border
+    fields = graph.weight, graph.runs, graph.on_grid(graph.inverse), graph.on_grid(r), *out_of, image, rows, border
     _correct_and_smooth(*fields, True)
     _correct_and_smooth(*fields, False)
     r[graph.loose_ends] = before
 
 
 @kernel(parallel_from=PARALLEL_FROM)
-def _smooth_and_restrict(weight, inverse, r, first, part, cells, coarse, z, rows, borders, share=WHOLE):
-    """Write z by one sweep from zero, and add its residual r − L z to `coarse`, which is zero on entry.
+def _smooth_and_restrict(weight, runs, inverse, r, first, part, cells, coarse, z, rows, borders, share=WHOLE):
+    """Write z within the runs by one sweep from zero, and add its residual r − L z to `coarse`, which is zero on entry.
 
     The residual of the first and last row of a block depends on other blocks. A second call, with `borders`, adds it. After
     a sweep the equation of a cell holds except for the neighbours whose z was not known when it was computed, and for the
     damping. `cells` is the view of `coarse` as an image. Loose edges are not part of this.
     """
-    width = z.shape[1]
+    (first_run, begin, end), one = runs, np.uint32(1)
     for b in portion(len(rows) - 1, share):
-        left = np.zeros(width, dtype=np.float32)
+        left = np.zeros(z.shape[1], dtype=np.float32)
         top, bottom = rows[b], rows[b + 1] - 1
         for at in range(top, bottom + 1):
             v = at
             if not borders:
                 here, wanted, factor = z[v], r[v], inverse[v]
-                if v > top:
-                    left_up, up, right_up, above = weight[3, v - 1], weight[2, v - 1], weight[1, v - 1], z[v - 1]
-                    for u in range(1, width - 1):
-                        left[u] = left_up[u - 1] * above[u - 1] + up[u] * above[u] + right_up[u + 1] * above[u + 1]
-                for u in range(1, width - 1):
-                    here[u] = (wanted[u] + left[u]) * factor[u]
+                left_up, up, right_up, above = weight[3, v - 1], weight[2, v - 1], weight[1, v - 1], z[v - 1]
+                for q in range(first_run[v], first_run[v + 1]):
+                    lo, hi = max(1, int(begin[q])), int(end[q])  # see `laplacians.multigrid.grid`
+                    if v > top:
+                        for u in range(lo, hi):
+                            left[u] = left_up[u - 1] * above[u - 1] + up[u] * above[u] + right_up[u + 1] * above[u + 1]
+                    for u in range(lo, hi):
+                        here[u] = (wanted[u] + left[u]) * factor[u]
                 v = at - 1  # what is below this row is known now
             if v < top or (top < v < bottom) == borders:
                 continue
             right, left_down, down, right_down = weight[0, v], weight[1, v], weight[2, v], weight[3, v]
-            here, below = z[v], z[v + 1]
-            for u in range(1, width - 1):
-                left[u] = right[u] * (here[u + 1] + DAMPING * here[u]) + right[u - 1] * (
-                    here[u - 1] + DAMPING * here[u]
-                )
-            for u in range(1, width - 1):
-                left[u] += left_down[u] * below[u - 1] + down[u] * below[u] + right_down[u] * below[u + 1]
-            if v == top and b > 0:  # the row above came after it
-                left_up, up, right_up, above = weight[3, v - 1], weight[2, v - 1], weight[1, v - 1], z[v - 1]
-                for u in range(1, width - 1):
-                    left[u] += left_up[u - 1] * above[u - 1] + up[u] * above[u] + right_up[u + 1] * above[u + 1]
-            row = (v - 1) // 2
+            left_up, up, right_up, above = weight[3, v - 1], weight[2, v - 1], weight[1, v - 1], z[v - 1]
+            here, below, row = z[v], z[v + 1], (v - 1) // 2
             number, place, sums = first[row], part[v], cells[row + 1]
-            for k in range(len(number)):
-                u = 2 * k + 1
-                if number[k] < 0:
-                    sums[k + 1] += left[u] + left[u + 1]
-                else:
-                    for i in range(u, u + 2):
-                        if place[i] == 0:
-                            sums[k + 1] += left[i]
-                        else:
-                            coarse[number[k] + place[i] - 1] += left[i]
+            for q in range(first_run[v], first_run[v + 1]):
+                lo, hi = max(1, int(begin[q])), int(end[q])
+                for u in range(lo, hi):
+                    left[u] = right[u] * (here[u + 1] + DAMPING * here[u]) + right[u - 1] * (
+                        here[u - 1] + DAMPING * here[u]
+                    )
+                for u in range(lo, hi):
+                    left[u] += left_down[u] * below[u - 1] + down[u] * below[u] + right_down[u] * below[u + 1]
+                if v == top and b > 0:  # the row above came after it
+                    for u in range(lo, hi):
+                        left[u] += left_up[u - 1] * above[u - 1] + up[u] * above[u] + right_up[u + 1] * above[u + 1]
+                for k in range(np.uint32(begin[q]) >> one, np.uint32(end[q]) >> one):  # unsigned, too
+                    u = 2 * k + 1
+                    if number[k] < 0:
+                        sums[k + 1] += left[u] + left[u + 1]
+                    else:
+                        for i in range(u, u + 2):
+                            if place[i] == 0:
+                                sums[k + 1] += left[i]
+                            else:
+                                coarse[number[k] + place[i] - 1] += left[i]
 
 
 @kernel
@@ -128,28 +131,33 @@ def _add_loose(tail, head, weight, to_tail, to_head, z, correction, r):
 
 
 @kernel(parallel_from=PARALLEL_FROM)
-def _correct_and_smooth(weight, inverse, r, first, part, cells, correction, z, rows, border, borders, share=WHOLE):
-    """Write z: add the coarse correction, then make one sweep from bottom to top, with `border` for the other blocks.
+def _correct_and_smooth(
+    weight, runs, inverse, r, first, part, cells, correction, z, rows, border, borders, share=WHOLE
+):
+    """Write z within the runs: add the coarse correction, then make one sweep from bottom to top.
 
-    A first call, with `borders`, only writes the corrected first and last row of each block b to border[:, b + 1].
+    Other blocks are seen as they are in `border`. A first call, with `borders`, only writes the corrected first and last
+    row of each block b to border[:, b + 1].
     """
-    width = z.shape[1]
+    (first_run, begin, end), one = runs, np.uint32(1)
     for b in portion(len(rows) - 1, share):
-        total = np.zeros(width, dtype=np.float32)
+        total = np.zeros(z.shape[1], dtype=np.float32)
         top, bottom = rows[b], rows[b + 1] - 1
         for at in range(bottom, top - 2, -1):
             if at >= top and not (borders and top < at < bottom):
                 row = (at - 1) // 2
                 out = border[0 if at == top else 1, b + 1] if borders else z[at]
                 old, number, place, change = z[at], first[row], part[at], cells[row + 1]
-                for k in range(len(number)):
-                    u = 2 * k + 1
-                    if number[k] < 0:
-                        out[u] = old[u] + change[k + 1]
-                        out[u + 1] = old[u + 1] + change[k + 1]
-                    else:
-                        for i in range(u, u + 2):
-                            out[i] = old[i] + (change[k + 1] if place[i] == 0 else correction[number[k] + place[i] - 1])
+                for q in range(first_run[at], first_run[at + 1]):
+                    for k in range(np.uint32(begin[q]) >> one, np.uint32(end[q]) >> one):
+                        u = 2 * k + 1
+                        if number[k] < 0:
+                            out[u] = old[u] + change[k + 1]
+                            out[u + 1] = old[u + 1] + change[k + 1]
+                        else:
+                            for i in range(u, u + 2):
+                                own = change[k + 1] if place[i] == 0 else correction[number[k] + place[i] - 1]
+                                out[i] = old[i] + own
             v = at + 1  # the row above it is corrected now
             if borders or v > bottom:
                 continue
@@ -158,13 +166,15 @@ def _correct_and_smooth(weight, inverse, r, first, part, cells, correction, z, r
             above = z[v - 1] if v > top else border[1, b]
             below = z[v + 1] if v < bottom else border[0, b + 2]
             here, wanted, factor = z[v], r[v], inverse[v]
-            for u in range(1, width - 1):
-                total[u] = right[u] * (here[u + 1] + DAMPING * here[u]) + right[u - 1] * (
-                    here[u - 1] + DAMPING * here[u]
-                )
-            for u in range(1, width - 1):
-                total[u] += left_up[u - 1] * above[u - 1] + up[u] * above[u] + right_up[u + 1] * above[u + 1]
-            for u in range(1, width - 1):
-                total[u] += left_down[u] * below[u - 1] + down[u] * below[u] + right_down[u] * below[u + 1]
-            for u in range(1, width - 1):
-                here[u] = (wanted[u] + total[u]) * factor[u]
+            for q in range(first_run[v], first_run[v + 1]):
+                lo, hi = max(1, int(begin[q])), int(end[q])
+                for u in range(lo, hi):
+                    total[u] = right[u] * (here[u + 1] + DAMPING * here[u]) + right[u - 1] * (
+                        here[u - 1] + DAMPING * here[u]
+                    )
+                for u in range(lo, hi):
+                    total[u] += left_up[u - 1] * above[u - 1] + up[u] * above[u] + right_up[u + 1] * above[u + 1]
+                for u in range(lo, hi):
+                    total[u] += left_down[u] * below[u - 1] + down[u] * below[u] + right_down[u] * below[u + 1]
+                for u in range(lo, hi):
+                    here[u] = (wanted[u] + total[u]) * factor[u]

@@ -24,7 +24,7 @@ from .contraction import contracted, grouped
 from .grid import GridGraph
 from .grid_contraction import Squares, as_lists, contracted_grid
 from .lists import NeighbourLists
-from .vectors import dot
+from .vectors import dot, subtract
 
 # Contracting goes on while it removes at least a fifth of the unknowns.
 _WORTHWHILE = 0.8
@@ -98,7 +98,7 @@ class Hierarchy:
         if depth == len(self.levels):
             return self.factor.solve(r.astype(np.float64)).astype(np.float32)
         graph, group = self.levels[depth], self.groups[depth]
-        rounded = r if r.dtype == np.float32 else self.room(depth, "f4")
+        rounded = r if r.dtype == np.float32 else self.room(depth, "f4", "rounded")
         if rounded is not r:  # one type on all levels: each further one would be compiled too
             np.copyto(rounded, r, casting="same_kind")
         sweeps: Any = grid_smoothing if isinstance(graph, GridGraph) else smoothing
@@ -110,23 +110,24 @@ class Hierarchy:
         if depth + 1 < len(self.levels):
             self.give_back(depth + 1, correction)
         if rounded is not r:
-            self.give_back(depth, rounded)
+            self.give_back(depth, rounded, use="rounded")
         return z
 
-    def room(self, depth: int, dtype: str) -> np.ndarray:
-        """A vector of a level: zeros, or what it was given back with. Its frame is zero if the level is on a grid.
+    def room(self, depth: int, dtype: str, use: str = "") -> np.ndarray:
+        """A vector of a level: zeros, or what it was given back with after the same use.
 
-        A system takes longer to hand out new memory than it takes to fill it, and a cycle needs the same vectors each time.
+        It is zero where a grid has no nodes: a right-hand side of a user's own may not be, and is kept apart by its use. A
+        system takes longer to hand out new memory than it takes to fill it, and a cycle needs the same vectors each time.
         """
-        kept = self.spare.get((depth, dtype))
+        kept = self.spare.get((depth, dtype + use))
         if kept:
             return kept.pop()
         return np.zeros(self.levels[depth].n if depth < len(self.levels) else len(self.factor.pivots), dtype=dtype)
 
-    def give_back(self, depth: int, *vectors: np.ndarray) -> None:
+    def give_back(self, depth: int, *vectors: np.ndarray, use: str = "") -> None:
         """Keep vectors of a level that are no longer needed for those who ask for `room`."""
         for vector in vectors:
-            self.spare.setdefault((depth, vector.dtype.str[1:]), []).append(vector)
+            self.spare.setdefault((depth, vector.dtype.str[1:] + use), []).append(vector)
 
     def _coarse_solution(self, depth: int, r: np.ndarray) -> np.ndarray:
         """One or two steps of conjugate gradients, preconditioned by the cycle of this level; exact on the coarsest."""
@@ -134,22 +135,19 @@ class Hierarchy:
         if depth == len(self.levels):
             return first
         graph, product = self.levels[depth], self.room(depth, "f8")
-        rho = graph.apply(first, product)
-        step = dot(first, r) / rho if rho > 0 else 0.0
+        spans, rho = graph.spans, graph.apply(first, product)
+        step = dot(first, r, spans) / rho if rho > 0 else 0.0
         if not step:
             self.give_back(depth, product)
             return first
-        product *= -step
-        product += r
         left = self.room(depth, "f4")
-        np.copyto(left, product, casting="same_kind")
-        if dot(left, left) <= _ENOUGH * dot(r, r):
+        if subtract(r, product, step, left, spans) <= _ENOUGH * dot(r, r, spans):
             first *= np.float32(step)
             self.give_back(depth, product, left)
             return first
         second = self.cycle(depth, left)
-        remaining = dot(second, left)
-        overlap = (dot(second, r) - remaining) / step  # second · L first
+        remaining = dot(second, left, spans)
+        overlap = (dot(second, r, spans) - remaining) / step  # second · L first
         curvature = graph.apply(second, product) - overlap * overlap / rho
         step2 = remaining / curvature if curvature > 0 else 0.0
         first *= np.float32(step - overlap * step2 / rho)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from ..core.edges import neighbour_lists
 from ..core.jit import WHOLE, kernel, portion
-from .vectors import N_BLOCKS, PARALLEL_FROM
+from .vectors import N_BLOCKS, PARALLEL_FROM, Spans
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +65,11 @@ class NeighbourLists:
         """Number of nodes."""
         return len(self.inverse)
 
+    @cached_property
+    def spans(self) -> Spans:
+        """All of a vector, in blocks."""
+        return Spans.from_runs(self.n, np.array([0]), np.array([self.n]))
+
     @property
     def fields(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """The four arrays, in the order in which kernels take them."""
@@ -98,12 +104,11 @@ def _apply(start, neighbour, weight, x, out, part, share=WHOLE):
     n, n_blocks = len(x), len(part)
     for b in portion(n_blocks, share):
         s = 0.0
-        for i in range(b * n // n_blocks, (b + 1) * n // n_blocks):
+        # Unsigned: see `laplacians.multigrid.smoothing`.
+        for i in range(np.uint64(b * n // n_blocks), np.uint64((b + 1) * n // n_blocks)):
             total, at = 0.0, np.float64(x[i])
-            for k in range(
-                np.uint64(start[i]), np.uint64(start[i + 1])
-            ):  # unsigned: see `laplacians.multigrid.smoothing`
+            for k in range(np.uint64(start[i]), np.uint64(start[i + np.uint64(1)])):
                 total += weight[k] * (at - x[np.uint32(neighbour[k])])
             out[i] = total
-            s += total * x[i]
+            s += total * at
         part[b] = s

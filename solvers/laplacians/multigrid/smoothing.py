@@ -49,19 +49,27 @@ def correct_and_smooth(
 
 @kernel(parallel_from=PARALLEL_FROM)
 def _smooth(start, neighbour, weight, inverse, r, z, block, share=WHOLE):
-    """Write z by one Gauss-Seidel sweep from zero in each block of `block` rows. Assumes sorted lists."""
-    n = len(z)
+    """Write z by one Gauss-Seidel sweep from zero in each block of `block` rows. Assumes sorted lists.
+
+    A row waits for the value of the row before, which is its neighbour as a rule. That value is handed on as a number: to
+    write it and read it again would take longer than the rest of the row.
+    """
+    n, one = len(z), np.uint64(1)
     for b in portion((n + block - 1) // block, share):
-        lo, hi = b * block, min(n, (b + 1) * block)
+        lo, hi = np.uint64(b * block), np.uint64(min(n, (b + 1) * block))
+        last = np.float32(0)
         for i in range(lo, hi):
             total = r[i]
-            for k in range(np.uint64(start[i]), np.uint64(start[i + 1])):
-                j = np.uint32(neighbour[k])
-                if j >= i:
+            for k in range(np.uint64(start[i]), np.uint64(start[i + one])):
+                j = np.uint64(neighbour[k])
+                if j + one >= i:
+                    if lo <= j < i:
+                        total += weight[k] * last
                     break
                 if j >= lo:
                     total += weight[k] * z[j]
-            z[i] = total * inverse[i]
+            last = total * inverse[i]
+            z[i] = last
 
 
 @kernel(parallel_from=PARALLEL_FROM)
@@ -71,43 +79,55 @@ def _restrict(start, neighbour, weight, group, z, coarse, block, share=WHOLE):
     After the sweep the equation of a row holds except for the neighbours whose z was not known yet when the row was
     processed: those that come after it, and those in earlier blocks. Assumes groups that do not straddle blocks.
     """
-    n = len(z)
+    n, one = len(z), np.uint64(1)
     for b in portion((n + block - 1) // block, share):
-        lo, hi = b * block, min(n, (b + 1) * block)
+        lo, hi = np.uint64(b * block), np.uint64(min(n, (b + 1) * block))
         for i in range(lo, hi):
             if group[i] >= 0:
                 left = np.float32(0)
-                first, end = np.uint64(start[i]), np.uint64(start[i + 1])
-                for back in range(np.uint64(1), end - first + np.uint64(1)):
-                    j = np.uint32(neighbour[end - back])
+                first, end = np.uint64(start[i]), np.uint64(start[i + one])
+                k = end
+                while k > first:
+                    k -= one
+                    j = np.uint64(neighbour[k])
                     if j < i:
                         break
-                    left += weight[end - back] * z[j]
-                for k in range(first, end):
-                    j = np.uint32(neighbour[k])
+                    left += weight[k] * z[j]
+                for before in range(first, end):
+                    j = np.uint64(neighbour[before])
                     if j >= lo:
                         break
-                    left += weight[k] * z[j]
+                    left += weight[before] * z[j]
                 coarse[np.uint32(group[i])] += left
 
 
 @kernel(parallel_from=PARALLEL_FROM)
 def _correct(group, correction, z, old, share=WHOLE):
-    """Add the coarse correction to z, and write a copy to `old`. Assumes groups within `correction`, or −1."""
+    """Write z with the coarse correction added to `old`. Assumes groups within `correction`, or −1."""
     for i in portion(len(z), share):
         old[i] = z[i] + correction[np.uint32(group[i])] if group[i] >= 0 else z[i]
-        z[i] = old[i]
 
 
 @kernel(parallel_from=PARALLEL_FROM)
 def _smooth_back(start, neighbour, weight, inverse, r, old, z, block, share=WHOLE):
-    """Write z by one backward Gauss-Seidel sweep from `old`, which it holds on entry; blocks see `old` of each other."""
-    n = len(z)
+    """Write z by one backward Gauss-Seidel sweep from `old`; blocks see `old` of each other. Assumes sorted lists.
+
+    As in `_smooth`, the value of the row that was processed last is handed on as a number.
+    """
+    n, one = len(z), np.uint64(1)
     for b in portion((n + block - 1) // block, share):
-        lo, hi = b * block, min(n, (b + 1) * block)
-        for i in range(hi - 1, lo - 1, -1):
+        lo, hi = np.uint64(b * block), np.uint64(min(n, (b + 1) * block))
+        last = old[min(hi, np.uint64(n) - one)]
+        for back in range(hi - lo):
+            i = hi - one - back
             total = r[i]
-            for k in range(np.uint64(start[i]), np.uint64(start[i + 1])):
-                j = np.uint32(neighbour[k])
-                total += weight[k] * (z[j] if lo <= j < hi else old[j])
-            z[i] = total * inverse[i]
+            for k in range(np.uint64(start[i]), np.uint64(start[i + one])):
+                j = np.uint64(neighbour[k])
+                if j < i:
+                    total += weight[k] * old[j]
+                elif j == i + one:
+                    total += weight[k] * last
+                else:
+                    total += weight[k] * (z[j] if j < hi else old[j])
+            last = total * inverse[i]
+            z[i] = last

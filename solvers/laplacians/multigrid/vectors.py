@@ -1,6 +1,11 @@
-"""The vector operations of multigrid, each in one pass, with sums that do not depend on the number of threads."""
+"""The vector operations of multigrid, each in one pass, with sums that do not depend on the number of threads.
+
+They are told which spans of a vector hold nodes, and pass over the others, which are zero and stay so.
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,59 +18,127 @@ PARALLEL_FROM = 2**17
 N_BLOCKS = 64
 
 
-def dot(x: np.ndarray, y: np.ndarray) -> float:
+class Spans(NamedTuple):
+    """The parts of a vector that hold nodes, in blocks of equal length.
+
+    Attributes
+    ----------
+    first : (N_BLOCKS + 1,) int64
+        The spans of block b are first[b] to first[b + 1].
+    begin, end : (n_spans + 1,) int64
+        Each lies within its block; an empty one comes last.
+    """
+
+    first: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
+
+    @classmethod
+    def from_runs(cls, n: int, begin: np.ndarray, end: np.ndarray) -> Spans:
+        """The spans of a vector of n entries, from increasing runs of entries, which are divided where blocks begin.
+
+        >>> [part[:3].tolist() for part in Spans.from_runs(640, np.array([0, 15]), np.array([4, 30]))]
+        [[0, 1, 2], [0, 15, 20], [4, 20, 30]]
+        """
+        block = np.arange(N_BLOCKS + 1) * n // N_BLOCKS
+        before = np.searchsorted(begin, block) - 1  # the last run that begins before the block does
+        within = np.unique(block[(before >= 0) & (block < end[before])]) if len(begin) else block[:0]
+        begin, end = (np.sort(np.concatenate([one, within])) for one in (begin, end))
+        return cls(np.searchsorted(begin, block), np.append(begin, n), np.append(end, n))
+
+
+def dot(x: np.ndarray, y: np.ndarray, spans: Spans) -> float:
     """The scalar product x·y in double precision."""
     part = np.zeros(N_BLOCKS)
-    _dot(x, y, part)
+    _dot(x, y, spans, part)
     return float(part.sum())
 
 
-def combine(p: np.ndarray, z: np.ndarray, beta: float) -> None:
+def combine(p: np.ndarray, z: np.ndarray, beta: float, spans: Spans) -> None:
     """Set p to z + beta·p, in place."""
-    _combine(p, z, beta)
+    _combine(p, z, beta, spans)
 
 
-def advance(x: np.ndarray, r: np.ndarray, p: np.ndarray, q: np.ndarray, alpha: float) -> float:
+def advance(x: np.ndarray, r: np.ndarray, p: np.ndarray, q: np.ndarray, alpha: float, spans: Spans) -> float:
     """Set x to x + alpha·p and r to r − alpha·q, in place; returns r·r."""
     part = np.zeros(N_BLOCKS)
-    _advance(x, r, p, q, alpha, part)
+    _advance(x, r, p, q, alpha, spans, part)
+    return float(part.sum())
+
+
+def subtract(r: np.ndarray, q: np.ndarray, alpha: float, left: np.ndarray, spans: Spans) -> float:
+    """Write r − alpha·q to `left` in single precision; returns its product with itself."""
+    part = np.zeros(N_BLOCKS)
+    _subtract(r, q, alpha, left, spans, part)
     return float(part.sum())
 
 
 @kernel(parallel_from=PARALLEL_FROM)
-def _dot(x, y, part, share=WHOLE):
+def _dot(x, y, spans, part, share=WHOLE):
     """Write the scalar product of each block into `part`. Assumes x and y of one length, and an even number of blocks.
 
     An addition takes several cycles, and the next one to the same sum waits for it, so two blocks are added up side by side.
     """
-    n, n_blocks = len(x), len(part)
-    least = np.uint64(n // n_blocks)  # entries of a block; some have one more
-    for two in portion(n_blocks // 2, share):
-        b = 2 * two
-        i, j, end = np.uint64(b * n // n_blocks), np.uint64((b + 1) * n // n_blocks), np.uint64((b + 2) * n // n_blocks)
-        s, t = 0.0, 0.0
-        for k in range(least):
-            s += x[i + k] * y[i + k]
-            t += x[j + k] * y[j + k]
-        part[b] = s + x[i + least] * y[i + least] if j - i > least else s
-        part[b + 1] = t + x[j + least] * y[j + least] if end - j > least else t
+    first, begin, end = spans
+    for two in portion(len(part) // 2, share):
+        a, b, stop = first[2 * two], first[2 * two + 1], first[2 * two + 2]
+        middle, i, j, s, t = b, np.uint64(begin[a]), np.uint64(begin[b]), 0.0, 0.0
+        while a < middle or b < stop:
+            one, other = np.uint64(end[a]) - i, np.uint64(end[b]) - j
+            n = min(one, other) if a < middle and b < stop else np.uint64(0)
+            for k in range(n):
+                s += x[i + k] * y[i + k]
+                t += x[j + k] * y[j + k]
+            i, j = i + n, j + n
+            if b >= stop:  # the rest of one of them alone
+                for k in range(one):
+                    s += x[i + k] * y[i + k]
+                i += one
+            if a >= middle:
+                for k in range(other):
+                    t += x[j + k] * y[j + k]
+                j += other
+            if a < middle and i == np.uint64(end[a]):
+                a += 1
+                i = np.uint64(begin[a])
+            if b < stop and j == np.uint64(end[b]):
+                b += 1
+                j = np.uint64(begin[b])
+        part[2 * two], part[2 * two + 1] = s, t
 
 
 @kernel(parallel_from=PARALLEL_FROM)
-def _combine(p, z, beta, share=WHOLE):
+def _combine(p, z, beta, spans, share=WHOLE):
     """Write p = z + beta·p. Assumes p and z of one length."""
-    for i in portion(len(p), share):
-        p[i] = z[i] + beta * p[i]
+    first, begin, end = spans
+    for b in portion(len(first) - 1, share):
+        for k in range(first[b], first[b + 1]):
+            for i in range(np.uint64(begin[k]), np.uint64(end[k])):
+                p[i] = z[i] + beta * p[i]
 
 
 @kernel(parallel_from=PARALLEL_FROM)
-def _advance(x, r, p, q, alpha, part, share=WHOLE):
+def _advance(x, r, p, q, alpha, spans, part, share=WHOLE):
     """Write x += alpha·p, r −= alpha·q, and r·r of each block into `part`. Assumes four vectors of one length."""
-    n, n_blocks = len(x), len(part)
-    for b in portion(n_blocks, share):
+    first, begin, end = spans
+    for b in portion(len(part), share):
         s = 0.0
-        for i in range(b * n // n_blocks, (b + 1) * n // n_blocks):
-            x[i] += alpha * p[i]
-            r[i] -= alpha * q[i]
-            s += r[i] * r[i]
+        for k in range(first[b], first[b + 1]):
+            for i in range(np.uint64(begin[k]), np.uint64(end[k])):
+                x[i] += alpha * p[i]
+                r[i] -= alpha * q[i]
+                s += r[i] * r[i]
+        part[b] = s
+
+
+@kernel(parallel_from=PARALLEL_FROM)
+def _subtract(r, q, alpha, left, spans, part, share=WHOLE):
+    """Write left = r − alpha·q, and its square of each block into `part`. Assumes three vectors of one length."""
+    first, begin, end = spans
+    for b in portion(len(part), share):
+        s = 0.0
+        for k in range(first[b], first[b + 1]):
+            for i in range(np.uint64(begin[k]), np.uint64(end[k])):
+                left[i] = r[i] - alpha * q[i]
+                s += left[i] * left[i]
         part[b] = s

@@ -1,0 +1,95 @@
+"""Gathers, counts and sums by the numbers in a long list: kernels where NumPy would hold Python's lock.
+
+NumPy converts numbers of four bytes to eight before it looks anything up by them. And where labels of pixels come in runs,
+it writes each sum to memory and reads it again for the next pixel, which takes longer than to add. Here the sum of a run is
+a number until the run ends. Everything is added in the order in which it comes, so the results are NumPy's, to the bit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .jit import WHOLE, kernel, portion
+
+# Entries from which on a kernel is used: below, NumPy takes some tenths of a millisecond and compiles nothing.
+LONG = 100_000
+
+
+def suits(index: np.ndarray, *values: np.ndarray) -> bool:
+    """Whether kernels are meant for such a list of numbers, and for such values: few types, each of which is compiled."""
+    return (
+        len(index) > LONG
+        and index.dtype == np.int32
+        and all(one.ndim == 1 and one.dtype in (np.float64, np.int32) for one in values)
+    )
+
+
+def taken(values: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """``values[index]`` as a new array; see `suits`. The numbers must lie in [0, len(values))."""
+    out = np.empty(len(index), dtype=values.dtype)
+    _take(values, index, out)
+    return out
+
+
+def counted(index: np.ndarray, n: int) -> np.ndarray:
+    """(n,) int64 how often each number occurs in a list of numbers in [0, n) that is not empty."""
+    out = np.zeros(n, dtype=np.int64)
+    _count(index, out)
+    return out
+
+
+def first_places(index: np.ndarray, n: int) -> np.ndarray:
+    """(n,) int64 where each number occurs first in a list in which 0, 1, 2, … n − 1 first occur in this order."""
+    out = np.empty(n, dtype=np.int64)
+    _find_first(index, out)
+    return out
+
+
+def added_up(index: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
+    """(n,) float64 sums of float64 values by a list of numbers in [0, n) that is not empty."""
+    out = np.zeros(n)
+    _add(index, values, out)
+    return out
+
+
+@kernel(parallel_from=2**19)
+def _take(values, index, out, share=WHOLE):
+    """Write values[index] to `out`. Assumes numbers within `values`."""
+    for i in portion(len(out), share):
+        out[i] = values[np.uint32(index[i])]  # unsigned: Numba need not look for negative ones
+
+
+@kernel
+def _count(index, out):
+    """Add to `out` how often each number occurs, run by run. Assumes at least one number, and all within `out`."""
+    now, begin = np.uint32(index[0]), 0
+    for i in range(len(index)):
+        k = np.uint32(index[i])
+        if k != now:
+            out[now] += i - begin
+            now, begin = k, i
+    out[now] += len(index) - begin
+
+
+@kernel
+def _find_first(index, out):
+    """Write where each number occurs first. Assumes that they first occur in their order, and all within `out`."""
+    found = 0
+    for i in range(len(index)):
+        if index[i] == found:
+            out[found] = i
+            found += 1
+
+
+@kernel
+def _add(index, values, out):
+    """Add the values to `out` by their numbers, in order. Assumes at least one number, and all within `out`."""
+    now = np.uint32(index[0])
+    total = out[now]
+    for i in range(len(index)):
+        k = np.uint32(index[i])
+        if k != now:
+            out[now] = total
+            now, total = k, out[k]
+        total += values[i]
+    out[now] = total
