@@ -25,7 +25,7 @@ _WRONG, _STILL_WRONG = 0.04, 0.002
 _SURE = 3.0  # standard errors
 _EXPECTED = 1.0  # standard deviation of an offset, relative to the median of the prior
 _MOST = 0.9  # share of the pixels that an offset must leave in front of the camera
-_OUTLIER = 4.5  # medians of the prior's relief beyond which it is cut off; three standard deviations of normal errors
+_OUTLIER = 4.5  # medians of the prior's relief beyond which it is cut off if it also exceeds that of the normals
 _FALLS = -0.3  # slope of the prior over depth, both logarithmic, below which it is a disparity
 
 
@@ -67,7 +67,7 @@ class Reading:
         x = filled[known] - (np.bincount(label, filled[known]) / count)[label]
         y = y - (np.bincount(label, y) / count)[label]
         # On an object whose depth hardly varies, a few wrong points would outweigh the relief.
-        most = _OUTLIER * float(np.median(np.abs(y)))
+        most = max(_OUTLIER * float(np.median(np.abs(y))), float(np.abs(x).max()))
         y = np.clip(y, -most, most)
         relief = float(np.sum(x * x))
         return cls(camera, relief > 0 and float(np.sum(x * y)) < _FALLS * relief, bent)
