@@ -1,9 +1,10 @@
 """How far borders can place components at all: ``python -m quotientgraph.bench.limits``.
 
 Four arrangements of the same components of random scenes are compared: as borders are judged; as they would be if the state
-of every border and likely common plane were known; the same with the groups that touch nothing in view at their true places; and with every
-component at its true place. The second is what no judgement of borders can surpass. It differs from the third by groups
-whose distance from the rest the normals leave open: moved along their rays, they show the same normals, and hide the same.
+of every border and likely common plane were known; the same with the groups that touch nothing in view at their true places;
+and with every component at its true place. The second is what no judgement of borders can surpass. It differs from the third
+by groups whose distance from the rest the normals leave open: moved along their rays, they show the same normals, and hide
+the same.
 """
 
 from __future__ import annotations
