@@ -6,9 +6,8 @@ from scipy import ndimage, sparse, stats
 
 from quotientgraph import Pinhole, QuotientGraph, integrate, scenes
 from quotientgraph.bench.coarse_depths import MAKES, coarse_depth
-from quotientgraph.beyond.prior.bend import Bend, gram, sized_bend
+from quotientgraph.beyond.prior.bend import gram
 from quotientgraph.beyond.prior.cells import medians
-from quotientgraph.beyond.prior.kinds import Reading
 from quotientgraph.beyond.prior.ties import Ties
 from quotientgraph.io import read_normals
 from quotientgraph.metrics import aligned, made, relative_error
@@ -324,24 +323,3 @@ def test_gram_is_the_product():
     rows = sparse.random(40, 7, 0.4, "csr", random_state=1)
     weight = np.random.default_rng(1).random(40)
     np.testing.assert_allclose(gram(rows, weight), (rows.T @ sparse.diags(weight) @ rows).toarray(), atol=1e-12)
-
-
-def test_a_few_wrong_points_do_not_turn_depth_into_disparity():
-    """Depth varies by two per cent, and 5 of 500 points that are near are said to be twice as far."""
-    rng, camera = np.random.default_rng(0), Pinhole.from_fov(30, (100, 100))
-    relief, label = 0.007 * rng.standard_normal(500), np.zeros(500, dtype=np.int64)
-    values = np.exp(relief + 0.01 * rng.standard_normal(500))
-    values[np.argsort(relief)[:5]] *= 2
-    assert not Reading.from_values(camera, "auto", values, relief, label).inverse
-    assert Reading.from_values(camera, "auto", 1 / values, relief, label).inverse
-
-
-@pytest.mark.parametrize(("noise", "unknown"), [(0.05, True), (1e-4, False)])
-def test_how_large_a_smooth_error_may_be(noise, unknown):
-    """Differences without a smooth error: noise leaves open how large it is, precise ones tell that there is none."""
-    rng, bend = np.random.default_rng(0), Bend((64, 64), 0.03, 0.4, 8)
-    row, column = rng.uniform(0, 56, (2, 60))
-    rows = (bend.at(row, column) - bend.at(row, column + 7)).tocsr()
-    chosen, _, most = sized_bend(bend, rows, noise * rng.standard_normal(60), np.full(60, noise**2))
-    assert chosen.size < 0.1 * bend.size
-    assert (most == bend.size) == unknown

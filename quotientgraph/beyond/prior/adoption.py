@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..joining import Judgement
+from .cells import medians
 from .placement import Placing
 from .regions import merged, unique_pairs
 from .ties import Ties
@@ -66,10 +67,15 @@ def _follow(placing: Placing, shift: np.ndarray, rest: np.ndarray) -> None:
 def _unite(placing: Placing, shift: np.ndarray, rest: np.ndarray, fits: np.ndarray) -> None:
     """Put components that touch together while the prior, within its noise, puts them in the same relative places.
 
-    This is for borders that were not judged, of which nobody knows how firmly they tie. It is done however far prior and
-    normals are apart on the whole, since that does not tell which of the two is wrong.
+    This is for borders that were not judged, of which nobody knows how firmly they tie.
     """
     c, cells, cut, n = placing.constants, placing.cells, placing.cut, placing.graph.n_components
+    share = cells.weight * placing.clear / np.maximum(placing.base, 1e-300)
+    middle = medians(np.zeros(cells.n_cells, dtype=np.int64), rest, share, 1)[0]
+    off = np.average(np.abs(rest - middle), weights=share + 1e-300)
+    most = c.reliable * placing.unit + np.average(np.sqrt(cells.variance[share > 0]), weights=share[share > 0])
+    if off > most and not placing.bodies.tied.any():  # where bodies are known, the prior is off
+        return
     total = np.bincount(cells.component, placing.clear, n)
     mean = np.bincount(cells.component, placing.clear * rest, n) / np.maximum(total, 1e-300)
     variance = 1 / np.maximum(total, 1e-12)

@@ -107,11 +107,8 @@ class Fit:
 
 def sized_bend(
     bend: Bend, rows: scipy.sparse.csr_matrix, difference: np.ndarray, variance: np.ndarray, other: float | None = None
-) -> tuple[Bend, Fit, float]:
+) -> tuple[Bend, Fit]:
     """Choose the size of the smooth error: the least that explains the differences well enough.
-
-    Small components with noise hardly show it. Then the largest size that explains the differences as well is far above the
-    least, and the prior may be as wrong as that.
 
     Parameters
     ----------
@@ -121,13 +118,6 @@ def sized_bend(
         As in `bend_from_differences`.
     other : float, optional
         If given, the last column of `rows` is another function, of which this standard deviation is expected.
-
-    Returns
-    -------
-    Bend, Fit
-        Of the least size.
-    float
-        The largest size.
     """
 
     def precision(sized: Bend) -> np.ndarray:
@@ -138,8 +128,7 @@ def sized_bend(
     products = gram(rows, weight / variance)
     fits = [bend_from_differences(rows, precision(sized), difference, variance, weight, products) for sized in sizes]
     enough = max(fit.evidence for fit in fits) - _PARSIMONY
-    good = [(sized, fit) for sized, fit in zip(sizes, fits, strict=True) if fit.evidence >= enough]
-    return (*good[-1], good[0][0].size)
+    return next((sized, fit) for sized, fit in reversed(list(zip(sizes, fits, strict=True))) if fit.evidence >= enough)
 
 
 def bend_from_differences(

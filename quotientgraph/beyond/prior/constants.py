@@ -30,6 +30,7 @@ class Constants:
     objection: float = 0.008  # log-odds against contact of a unit of evidence that does not agree
     blurring: float = 0.5  # part of the change by blur that a blurred cell may be off
     fit: float = 0.5  # pixels of gap up to which components of a given reconstruction touch
+    reliable: float = 0.01  # mean deviation from the prior up to which a given reconstruction is used at all
     vague: float = 0.002  # deviation above which the place of a component is too uncertain to be compared
     adopted: float = 2.75  # deviations up to which the prior does not object to two components that touch in it
     known: float = 0.015  # deviation up to which a group has a place of its own

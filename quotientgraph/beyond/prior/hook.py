@@ -43,7 +43,6 @@ _RAMP_REACH = 6.0  # pixels that a slope of the offset is followed, to bound the
 _FACE_PIXELS, _FACE_POINTS = 48, 5  # of a face, for a prior that is known everywhere and for a sparse one
 _JUDGED = 16.0, 4.0  # pixels that a cell needs to take part in a difference
 _COVERED = 0.5  # share of the prior that cells of components must cover to tell its smooth error
-_POINTS = 0.25  # share of the pixels up to which a prior is made of points, which are measured one by one
 _LEAST_PART = 0.1  # of the errors that neighbouring pixels share, if there is no smooth error
 _READINGS = 4  # rounds in which the offset of a prior is found
 
@@ -179,11 +178,9 @@ class Prior:
         one, other, rows = _differences(graph.pixels, surface, gathered, bend)
         blur = Blur.from_offsets(gathered, one, other, found, graph.pixels.map)
         change = blur.change(found) if blur.measured else np.zeros(len(found))
-        clear = gathered.offset - gathered.over(change)
-        bend, coefficients, most = _first_bend(gathered, clear, one, other, rows, bend)
-        # A prior without smooth error has little of other errors that neighbouring pixels share. Points mostly have none.
-        size = most if np.isfinite(said).mean() > _POINTS else bend.size
-        constants = _scaled(constants, (expected / max(size, _LEAST_PART * expected)) ** 2)
+        bend, coefficients = _first_bend(gathered, gathered.offset - gathered.over(change), one, other, rows, bend)
+        # A prior without smooth error has little of other errors that neighbouring pixels share.
+        constants = _scaled(constants, (expected / max(bend.size, _LEAST_PART * expected)) ** 2)
         straight = offset - change - bend.image(coefficients).ravel()[graph.pixels.map.position]
         ramp = cells.ramp(graph.pixels, straight, _RAMP_REACH)
         labels = faces(
@@ -237,8 +234,9 @@ class Prior:
             misfit = typical(cells.offset[one] - cells.offset[other])
             if camera.central and not cells.sparse:  # taking an offset out changes the noise as well
                 misfit /= cells.noise
-            if misfit >= least:
-                # What was taken out explains nothing; it came from tears inside components, or from blur.
+            if (
+                misfit >= least
+            ):  # what was taken out explains nothing; it came from tears inside components, or from blur
                 return before
             before, least = reading, misfit
             effect = cells.over(reading.effect(self.values, potential, labels))
@@ -274,12 +272,12 @@ def _differences(
 
 def _first_bend(
     cells: Cells, offset: np.ndarray, one: np.ndarray, other: np.ndarray, rows: scipy.sparse.csr_matrix, bend: Bend
-) -> tuple[Bend, np.ndarray, float]:
-    """The smooth error from differences of the offset (n_cells,) of neighbours: its size, coefficients, largest size."""
+) -> tuple[Bend, np.ndarray]:
+    """The smooth error from differences of the offset (n_cells,) between neighbouring cells: its size, its coefficients."""
     if not len(one):
-        return bend, np.zeros(len(bend.precision)), bend.size
-    bend, fit, most = sized_bend(bend, rows, offset[one] - offset[other], cells.variance[one] + cells.variance[other])
-    return bend, fit.coefficients, most
+        return bend, np.zeros(len(bend.precision))
+    bend, fit = sized_bend(bend, rows, offset[one] - offset[other], cells.variance[one] + cells.variance[other])
+    return bend, fit.coefficients
 
 
 def _centred_unknown(

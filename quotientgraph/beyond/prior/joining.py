@@ -16,7 +16,6 @@ from ...method.filling import along_trees
 from ..joining import Judgement
 from .adoption import TOGETHER, adopt
 from .borders import Contacts
-from .cells import medians
 from .placement import Placing
 
 
@@ -103,7 +102,6 @@ def expel(placing: Placing) -> int:
     precise = total > 1 / (c.known * placing.unit) ** 2
     if cells.sparse:  # so few points that one or two of them may be wrong
         precise &= np.bincount(own, cells.weight, n)[part] >= c.least_points
-        mean = medians(own, rest, placing.clear, n)[part]
     out = precise & (mean**2 > c.expelled**2 * variance) & (size < 0.5 * share)
     if not out.any():
         return 0

@@ -25,7 +25,6 @@ _WRONG, _STILL_WRONG = 0.04, 0.002
 _SURE = 3.0  # standard errors
 _EXPECTED = 1.0  # standard deviation of an offset, relative to the median of the prior
 _MOST = 0.9  # share of the pixels that an offset must leave in front of the camera
-_OUTLIER = 4.5  # medians of the prior's relief beyond which it is cut off if it also exceeds that of the normals
 _FALLS = -0.3  # slope of the prior over depth, both logarithmic, below which it is a disparity
 
 
@@ -59,16 +58,10 @@ class Reading:
         if kind != "auto" or not camera.central:
             return cls(camera, "disparity" in kind, bent)
         known = np.flatnonzero(np.isfinite(values))
-        known = known[np.bincount(labels[known])[labels[known]] > 1]  # a single pixel shows no relief
-        if not len(known):
-            return cls(camera, False, bent)
         label, y = labels[known], np.log(values[known])
         count = np.maximum(np.bincount(label), 1)
         x = filled[known] - (np.bincount(label, filled[known]) / count)[label]
-        y = y - (np.bincount(label, y) / count)[label]
-        # On an object whose depth hardly varies, a few wrong points would outweigh the relief.
-        most = max(_OUTLIER * float(np.median(np.abs(y))), float(np.abs(x).max()))
-        y = np.clip(y, -most, most)
+        y = np.clip(y - (np.bincount(label, y) / count)[label], -0.5, 0.5)
         relief = float(np.sum(x * x))
         return cls(camera, relief > 0 and float(np.sum(x * y)) < _FALLS * relief, bent)
 
@@ -127,7 +120,7 @@ class Reading:
             return None
         extended = scipy.sparse.hstack([rows, scipy.sparse.csr_matrix((effect[one] - effect[other])[:, None])]).tocsr()
         difference, variance = cells.offset[one] - cells.offset[other], cells.variance[one] + cells.variance[other]
-        _, fit, _ = sized_bend(bend, extended, difference, variance, _EXPECTED)
+        _, fit = sized_bend(bend, extended, difference, variance, _EXPECTED)
         value, error = float(fit.coefficients[-1]), float(np.sqrt(fit.covariance[-1, -1]))
         if not abs(value) > max(_STILL_WRONG if self.changed else _WRONG, _SURE * error):
             return None
