@@ -8,7 +8,7 @@ what hangs on it more than on the rest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -162,15 +162,5 @@ def _more(
     against: float,
 ) -> Witnesses:
     """The witnesses and others, who say that components touch at an offset, and how unlikely it is that they do not."""
-    w, all_of, beside = witnesses, np.concatenate, np.full(len(left), against)
-    return replace(
-        w,
-        left=all_of([w.left, left]),
-        right=all_of([w.right, right]),
-        offset=all_of([w.offset, offset]),
-        tolerance=all_of([w.tolerance, np.full(len(left), tolerance)]),
-        weight=all_of([w.weight, np.full(len(left), weight)]),
-        touch=all_of([w.touch, np.zeros(len(left))]),
-        left_front=all_of([w.left_front, beside]),
-        right_front=all_of([w.right_front, beside]),
-    )
+    tolerances, weights, apart = (np.full(len(left), value) for value in (tolerance, weight, against))
+    return witnesses.beside(Witnesses(left, right, offset, tolerances, weights, np.zeros(len(left)), apart, apart))
