@@ -232,14 +232,19 @@ def medians(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return ranked[(start[:-1] + start[1:]) // 2]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Fit the networks that judge borders in their context.")
+def asked(description: str, hidden: int, epochs: int) -> argparse.Namespace:
+    """What the caller of a fit wants, by default so many hidden values and epochs."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--per-kind", type=int, default=48, help="random scenes of each kind (48)")
-    parser.add_argument("--hidden", type=int, default=40, help="hidden values of each fit (40)")
+    parser.add_argument("--hidden", type=int, default=hidden, help=f"hidden values of each fit ({hidden})")
     parser.add_argument("--networks", type=int, default=2, help="fits that are averaged (2)")
-    parser.add_argument("--epochs", type=int, default=20, help="times that every piece is seen (20)")
+    parser.add_argument("--epochs", type=int, default=epochs, help=f"times that everything is seen ({epochs})")
     parser.add_argument("views", nargs="*", type=Path, help="NPZ files with normals, mask, depth and K")
-    given = parser.parse_args()
+    return parser.parse_args()
+
+
+def main() -> None:
+    given = asked("Fit the networks that judge borders in their context.", hidden=40, epochs=20)
     logging.getLogger("quotientgraph").setLevel(logging.ERROR)
     views = [View.of(judged, depth) for judged, depth in tune_views(given.per_kind, given.views)]
     found = both_networks(views, given.hidden, given.networks, given.epochs)

@@ -7,17 +7,15 @@ that. The result is written as JSON, which is what the library reads.
 
 from __future__ import annotations
 
-import argparse
 import logging
 import sys
-from pathlib import Path
 
 import numpy as np
 
 from ..beyond.common_planes import PlanePairs
 from ..beyond.joining import Witnesses
 from ..beyond.networks import Network
-from .context_fit import as_text, descend, together, true_states, tune_views
+from .context_fit import as_text, asked, descend, together, true_states, tune_views
 
 _PART = 0.006  # of the potential: parts of one plane miss it by less
 
@@ -32,13 +30,7 @@ def fitted(found: list[tuple[PlanePairs, np.ndarray]], hidden: int, networks: in
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Fit the network that says which faces are parts of one plane.")
-    parser.add_argument("--per-kind", type=int, default=48, help="random scenes of each kind (48)")
-    parser.add_argument("--hidden", type=int, default=12, help="hidden values of each fit (12)")
-    parser.add_argument("--networks", type=int, default=2, help="fits that are averaged (2)")
-    parser.add_argument("--epochs", type=int, default=60, help="times that every pair is seen (60)")
-    parser.add_argument("views", nargs="*", type=Path, help="NPZ files with normals, mask, depth and K")
-    given = parser.parse_args()
+    given = asked("Fit the network that says which faces are parts of one plane.", hidden=12, epochs=60)
     logging.getLogger("quotientgraph").setLevel(logging.ERROR)
     found = []
     for judged, depth in tune_views(given.per_kind, given.views):

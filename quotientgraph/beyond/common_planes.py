@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Constants:
-    """Chosen on furnished rooms and on the random scenes of the split "tune"."""
+    """Chosen on furnished rooms and random scenes of the split "tune"; `likely` and `weight` with real views as well."""
 
     most: int = 40  # faces that are compared, the largest ones
     scatter: float = 1e-4  # of a flat face: half of the mean square of the angles by which it is bent, beside noise
@@ -105,7 +105,7 @@ def _kinds(normal: np.ndarray, flat: np.ndarray) -> np.ndarray:
     kind, free = np.full(len(normal), -1), flat.copy()
     for k in range(len(normal)):
         if free[k]:
-            members = free & (alike[k] | (np.arange(len(normal)) == k))
+            members = free & alike[k]
             kind[members], free = kind.max() + 1, free & ~members
     return kind
 
