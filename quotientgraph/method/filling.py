@@ -16,8 +16,9 @@ import numpy as np
 
 import laplacians
 from laplacians import GridGraph, LaplacianSystem, Multigrid, NeighbourLists, solve_checked
-from laplacians.core.arrays import centred
+from laplacians.core.arrays import centred, gathered
 from laplacians.core.jit import WHOLE, kernel, portion
+from laplacians.core.lookups import placed
 from laplacians.direct.pieces import solve_pieces
 
 from ..graph.pixels import PixelGraph
@@ -105,22 +106,22 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
         del first
         multigrid = _PRECISE if precise else _MULTIGRID
         pays = pixels.n_pixels >= GRID_FROM and n_left > _LEAST_LEFT * pixels.n_pixels
-        placed = pixels.cells() if pays and len(graph.cut) < _MOST_CUT * pixels.n_edges else None
+        framed = pixels.cells() if pays and len(graph.cut) < _MOST_CUT * pixels.n_edges else None
         neighbours: NeighbourLists | GridGraph
-        if placed is None:
+        if framed is None:
             left, neighbours = _lists_of_rest(pixels, weight, n_left)
             del weight
             solution = multigrid.improve(neighbours, x[left], rhs[left], energy)
             x[left] = solution.x
         else:
-            shape, cell = placed
+            shape, cell = framed
             neighbours = GridGraph.from_edges(shape, cell, pixels.tail, pixels.head, weight)
             del weight
-            x, rhs = (_spread(values, cell, neighbours.n) for values in (x, rhs))
-            del placed, cell  # memory is at its peak now, and they are soon found again
+            x, rhs = (placed(values, cell, neighbours.n) for values in (x, rhs))
+            del framed, cell  # memory is at its peak now, and they are soon found again
             solution = replace(multigrid, coarsest=_COARSEST).improve(neighbours, x, rhs, energy)
             del neighbours, rhs
-            x = x[pixels.cells()[1]]  # type: ignore[index]
+            x = gathered(x, pixels.cells()[1])  # type: ignore[index]
         converged, iterations = solution.converged, solution.iterations
     else:
         used = weight > 0
@@ -163,13 +164,6 @@ def half_gamma(pixels: PixelGraph) -> np.ndarray:
     gamma = pixels.gamma_squared
     gamma *= 0.5
     return gamma.astype(np.float32)
-
-
-def _spread(values: np.ndarray, cell: np.ndarray, n: int) -> np.ndarray:
-    """(n,) the values at their cells, and zeros elsewhere."""
-    out = np.zeros(n)
-    out[cell] = values
-    return out
 
 
 def along_trees(
