@@ -140,7 +140,8 @@ class QuotientGraph(ExportedQuotient):
         own, about_mask = io.understand_mask(mask, (height, width))
         mask = found.mask if own is None else own
         if height * width >= _LARGE and angle is not None:
-            companion.use("quotientgraph.rehearsal", edges.__file__, "large" if height * width >= GRID_FROM else "main")
+            grid_from = GRID_FROM["usual" if settings.joining == "none" else "precise"]
+            companion.use("quotientgraph.rehearsal", edges.__file__, "large" if height * width >= grid_from else "main")
         given, corrected = io.understand_camera(camera, (height, width))
         view = as_camera(found.camera if given is None else given)
         labels = None if labels is None else io.as_labels(labels, (height, width))

@@ -37,8 +37,9 @@ _MOST_CUT = 0.3
 # Where more than this part of the edges is cut, small components are solved one by one. Elsewhere they hold few pixels, and
 # the kernels for it need not be compiled.
 _SOME_CUT = 0.05
-# Pixels from which on a grid pays. Smaller maps are filled in a moment, and a first run on them compiles one form only.
-GRID_FROM = 2**18
+# Pixels from which on a grid pays: fewer where filling is precise, which takes twice as many iterations. Smaller maps are
+# filled in a moment, and a first run on them compiles one form only.
+GRID_FROM = {"usual": 2**18, "precise": 3 * 2**15}
 # Where no more than this part of the pixels is left to multigrid, lists of these are quicker than a grid of all.
 _LEAST_LEFT = 0.25
 # The largest graph that is solved directly below a grid. Maps of 640×480 then have a level less, which takes as long but
@@ -104,8 +105,8 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
             gain, n_left = solve_pieces(pixels.tail, pixels.head, weight, first, x, rhs)
             energy -= gain
         del first
-        multigrid = _PRECISE if precise else _MULTIGRID
-        pays = pixels.n_pixels >= GRID_FROM and n_left > _LEAST_LEFT * pixels.n_pixels
+        multigrid, grid_from = (_PRECISE, GRID_FROM["precise"]) if precise else (_MULTIGRID, GRID_FROM["usual"])
+        pays = pixels.n_pixels >= grid_from and n_left > _LEAST_LEFT * pixels.n_pixels
         framed = pixels.cells() if pays and len(graph.cut) < _MOST_CUT * pixels.n_edges else None
         neighbours: NeighbourLists | GridGraph
         if framed is None:
