@@ -290,6 +290,15 @@ def test_maps_of_a_quarter_megapixel_are_filled_on_a_grid(calls, monkeypatch):
     assert hierarchy.levels[1].n < 0.28 * graph.pixels.n_pixels
 
 
+def test_precise_filling_uses_a_grid_sooner(monkeypatch):
+    """It makes twice as many iterations, so that the kernels of a grid pay on smaller maps."""
+    left = given_to_multigrid(monkeypatch)
+    graph = graph_of("bumps", (300, 400))
+    usual, precise = (filling.fill(graph, precise=precise).iterations for precise in (False, True))
+    assert usual < precise <= 2.5 * usual
+    assert [type(one) for one in left] == [solvers.NeighbourLists, solvers.GridGraph]
+
+
 def test_empty_parts_of_a_grid_are_passed_over():
     """Where components are solved already, a grid has no nodes. Its runs and spans leave these cells out on every level."""
     shape, cell = (258, 514), np.flatnonzero(np.pad(np.ones((256, 512), dtype=bool), 1)).astype(np.int32)
