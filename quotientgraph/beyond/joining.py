@@ -26,6 +26,7 @@ from .border_facts import PieceFacts
 from .border_junctions import log_probabilities, propagated
 from .border_pieces import BorderPieces
 from .common_planes import PlanePairs
+from .held_planes import HeldPlanes
 from .hidden_faces import HiddenFaces, hidden_faces
 from .offsets import join_groups, number_runs
 
@@ -211,7 +212,8 @@ def joined(graph: Quotient, potential: np.ndarray) -> Joined:
     if shift is None:
         return Joined(graph, potential, as_it_is, placed=False)
     graph = judged.graph
-    return Joined(graph, potential + gathered(shift, graph.labels), judged, placed=True)
+    held = HeldPlanes.of(judged.witnesses, shift, moved=True)
+    return Joined(graph, potential + gathered(shift, graph.labels), judged, placed=True, held=held)
 
 
 def places(judged: Judgement) -> np.ndarray | None:
