@@ -191,7 +191,7 @@ def join(n: int, witnesses: Witnesses, size: np.ndarray) -> np.ndarray:
     return shift
 
 
-def joined(graph: Quotient, potential: np.ndarray, noisy: bool = False) -> Joined:
+def joined(graph: Quotient, potential: np.ndarray) -> Joined:
     """Move the components of a graph to where their borders place them against each other.
 
     Parameters
@@ -199,8 +199,6 @@ def joined(graph: Quotient, potential: np.ndarray, noisy: bool = False) -> Joine
     graph : Quotient
     potential : (n_pixels,) float64
         Each component filled on its own.
-    noisy : bool
-        Whether the normals have noise; see `places`.
 
     Returns
     -------
@@ -211,7 +209,7 @@ def joined(graph: Quotient, potential: np.ndarray, noisy: bool = False) -> Joine
     as_it_is = Judgement.of(graph, potential)
     faces = hidden_faces(graph, as_it_is.borders, as_it_is.facts, as_it_is.contact, as_it_is.front, as_it_is.tolerance)
     judged = as_it_is if faces is None else Judgement.of(faces.divide(graph), potential, faces)
-    shift = places(judged, noisy)
+    shift = places(judged)
     if shift is None:
         return Joined(graph, potential, as_it_is, placed=False)
     graph = judged.graph
@@ -219,18 +217,13 @@ def joined(graph: Quotient, potential: np.ndarray, noisy: bool = False) -> Joine
     return Joined(graph, potential + gathered(shift, graph.labels), judged, placed=True, held=held)
 
 
-def places(judged: Judgement, noisy: bool = False) -> np.ndarray | None:
+def places(judged: Judgement) -> np.ndarray | None:
     """(n_components,) shifts that place the components of a graph; None where borders cannot tell.
 
-    Under noise they are those in the middle of many arrangements (`disturbance`), because noise has had a part in what the
-    likeliest one is.
+    They are those in the middle of many arrangements (`disturbance`): chance has a part in which of them is the likeliest.
     """
     n, witnesses, size = judged.graph.n_components, judged.witnesses, _told_apart(judged)
-    if not len(witnesses.left):
-        return None
-    if noisy:
-        return typical_places(witnesses, size, lambda told: join(n, told, size))
-    return join(n, witnesses, size)
+    return typical_places(witnesses, size, lambda told: join(n, told, size)) if len(witnesses.left) else None
 
 
 def _told_apart(judged: Judgement) -> np.ndarray:

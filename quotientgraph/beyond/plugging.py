@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TypeVar
 
 from ..geometry.wrapping import Wrap
@@ -22,8 +21,8 @@ from .straightening import straightened
 _Q = TypeVar("_Q", bound=Quotient)
 
 
-def prepared(graph: _Q, settings: Settings) -> tuple[_Q, Faces | None]:
-    """The graph to integrate, and its faces if its components are joined.
+def prepared(graph: _Q, settings: Settings) -> tuple[_Q, bool]:
+    """The graph to integrate, and whether its components are joined.
 
     It is the given one, with straightened normals if a smooth error bends its faces.
     """
@@ -31,21 +30,16 @@ def prepared(graph: _Q, settings: Settings) -> tuple[_Q, Faces | None]:
     seen = graph.pixels.map
     joins = _whole(graph, settings) and settings.joining == "certain" and not seen.camera.spherical
     if not joins or seen.wrap != Wrap():
-        return graph, None
+        return graph, False
     faces = Faces.of_graph(graph)
+    straight = None
     if settings.straightening == "smooth" and faces.bent and graph.below is None:
         straight = straightened(graph)
-        if straight is not None:
-            return straight, Faces.of_graph(straight)
-    return graph, faces if faces.notable else None
+    return (graph, faces.notable) if straight is None else (straight, True)
 
 
 def hooks_for(
-    graph: Quotient,
-    settings: Settings,
-    faces: Faces | None,
-    known: Anchors | None = None,
-    place: Prior | None = None,
+    graph: Quotient, settings: Settings, joins: bool, known: Anchors | None = None, place: Prior | None = None
 ) -> Hooks:
     """The additions to the published method that the settings ask for and the graph allows.
 
@@ -55,8 +49,8 @@ def hooks_for(
     ----------
     graph : Quotient
     settings : Settings
-    faces : Faces or None
-        None if components are not joined; see `prepared`.
+    joins : bool
+        Whether components are joined; see `prepared`.
     known : Anchors, optional
     place : Prior, optional
 
@@ -64,13 +58,12 @@ def hooks_for(
     -------
     Hooks
     """
-    joins = faces is not None
     known = None if joins else known
     # Anchors that tie components to their depths would pull at what is moved.
     free = _whole(graph, settings) and known is None
     return Hooks(
         absorb=absorbed if joins else None,
-        join=None if faces is None else partial(joined, noisy=faces.noisy),
+        join=joined if joins else None,
         precise=joins and deserves_precision(graph),
         leave_out=hidden_jumps if settings.filling == "contracted" else None,
         refine=refine_creases if free and settings.creases == "anywhere" else None,
