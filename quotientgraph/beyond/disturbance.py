@@ -3,8 +3,7 @@
 Joining decides by what the borders say, and some of its decisions are close. So it is repeated with other evidence: what two
 components say of each other is changed at random, and everything is joined anew. In how many of these arrangements a
 component stands elsewhere tells how steady its place is (`steadiness`). And where nearly all of them put it on one side of
-its place in the likeliest arrangement, that place was an accident of a close decision, and the middle of all is nearer to the
-truth.
+its place in the likeliest arrangement, that was an accident of a close decision, and the middle of all is nearer to the truth.
 """
 
 from __future__ import annotations

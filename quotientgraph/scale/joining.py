@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..beyond.hidden_faces import HiddenFaces
 from ..beyond.held_planes import HeldPlanes
+from ..beyond.hidden_faces import HiddenFaces
 from ..beyond.joining import Judgement, places
 from . import band, crumbs, faces
 from .cameras import RayFormula
