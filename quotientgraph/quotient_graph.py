@@ -280,7 +280,7 @@ class QuotientGraph(ExportedQuotient):
         if self.preset not in (None, preset or self.preset):
             angle = resolved_angle(settings.angle, self.pixels)
             graph = replace(self.divided(components_by_angle(self.pixels, angle)), angle=angle, preset=preset)
-        graph, joins = prepared(graph, settings)
+        graph, faces = prepared(graph, settings)
         shape = self.pixels.map.shape
         stated = None if anchors is None else io.as_anchors(anchors)
         known = Anchors.from_depths(graph, stated)
@@ -289,7 +289,7 @@ class QuotientGraph(ExportedQuotient):
             raise ValueError("prior_confidence: there is no prior that it belongs to; pass prior as well")
         sure = None if prior_confidence is None else io.as_confidence(prior_confidence, shape)
         place = Prior.from_depth(graph, coarse, settings.prior_kind, sure, prior_weight, known)
-        hooks = hooks_for(graph, settings, joins, known if place is None else None, place)
+        hooks = hooks_for(graph, settings, faces, known if place is None else None, place)
         found = compared(optimize(graph, settings, hooks, progress), known)
         plain = (preset or self.preset) == "paper"  # the published method says nothing about confidence
         result = Reconstruction.from_outcome(found if plain else judged(found))

@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from quotientgraph.beyond.disturbance import disturbed, typical_places
+from quotientgraph import QuotientGraph, scenes
+from quotientgraph.beyond.disturbance import CLEAN, NOISY, disturbed, typical_places
+from quotientgraph.beyond.flatness import Faces
 from quotientgraph.beyond.joining import Witnesses, join
 
 
@@ -17,10 +19,10 @@ def told(*rows):
     return Witnesses(*ends, offset, np.full(len(left), 1e-3), weight, touch, torn, torn)
 
 
-def typical(witnesses, size):
+def typical(witnesses, size, middle=CLEAN):
     """Places relative to the first component."""
     size = np.array(size, dtype=float)
-    shift = typical_places(witnesses, size, lambda one: join(len(size), one, size))
+    shift = typical_places(witnesses, size, lambda one: join(len(size), one, size), middle)
     return shift - shift[0]
 
 
@@ -50,7 +52,7 @@ def test_a_place_that_most_arrangements_agree_on_wins_over_the_likeliest():
     for between in (2, 3, 4):  # three ways around, each of which says 0
         rows += [(0, between, 0.0, 6.0, 4.0), (between, 1, 0.0, 0.8, 1.5)]
     given, size = told(*rows), np.array([900.0, 100, 200, 201, 202])
-    assert abs(typical(given, size)[1]) < 1e-3
+    assert abs(typical(given, size, NOISY)[1]) < 1e-3
 
 
 def test_the_likeliest_place_stands_where_others_disagree():
@@ -69,6 +71,20 @@ def test_places_do_not_depend_on_the_numbers_of_components():
     turned = np.empty(n)
     turned[order] = size
     other = replace(given, left=order[given.left], right=order[given.right])
-    one = typical_places(given, size, lambda w: join(n, w, size))
-    two = typical_places(other, turned, lambda w: join(n, w, turned))[order]
+    one = typical_places(given, size, lambda w: join(n, w, size), CLEAN)
+    two = typical_places(other, turned, lambda w: join(n, w, turned), CLEAN)[order]
     np.testing.assert_allclose(one - one[0], two - two[0], atol=1e-9)
+
+
+@pytest.mark.parametrize(("worse", "noisy"), [(None, False), ("8 bit", False), (0.25, False), (1.0, True)])
+def test_noise_is_noticed(worse, noisy):
+    scene = scenes.random("closed_room", 3, shape=(120, 160))
+    if worse == "8 bit":
+        scene = scene.quantised(8)
+    elif worse is not None:
+        scene = scene.with_noise(worse, 1)
+    graph = QuotientGraph.from_normals(scene.normals, scene.mask, scene.camera, "opencv", check=False)
+    faces = Faces.of_graph(graph)
+    assert faces.noisy is noisy
+    if noisy:
+        assert np.degrees(np.sqrt(2 * faces.noise)) == pytest.approx(worse, rel=0.05)
