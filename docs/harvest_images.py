@@ -7,6 +7,8 @@ import numpy as np
 from scipy.stats import spearmanr
 
 from quotientgraph import QuotientGraph, analysis, metrics, report
+from quotientgraph.bench.explained import explained
+from quotientgraph.beyond.contacts import gaps
 from quotientgraph.io import read_depth, write_image
 from quotientgraph.report.color import Scale, colorize
 from quotientgraph.report.pictures import crop_of
@@ -65,6 +67,8 @@ def main() -> None:
             print(f"  {a} – {b}: offset known to {analysis.connection(graph, result.potential, a, b) ** -0.5:.2f} pixels, "
                   f"true error of the offset {1000 * (own[a] - own[b]):+.2f} per mille")  # fmt: skip
 
+    print_other_places(folder, truth)
+
     crop = crop_of(result)
     gap = np.full((*result.depth[crop].shape, 3), 255, dtype=np.uint8)[:, :8]
     error = np.abs(metrics.aligned(result.depth, truth) - truth)
@@ -86,6 +90,28 @@ def main() -> None:
     for name, panels in rows.items():
         write_image(IMAGES / f"{name}.png", np.hstack([x for p in panels for x in (p[crop], gap)][:-1]))
     (IMAGES / "harvest_tree.svg").write_text(report.dendrogram_svg(tree, most=40) + "\n", encoding="utf-8")
+
+
+def print_other_places(folder: Path, truth: np.ndarray) -> None:
+    """By default: the part that adds most to the error, moved to other places, and what its borders say of each."""
+    result = QuotientGraph.from_normals(folder).optimize()
+    found = explained(result, truth, same=2e-4)
+    most = max(range(len(found.parts)), key=lambda k: found.parts[k].error)
+    part, inside = found.parts[most], found.number == most
+    print(f"by default {metrics.made(result.depth, truth):.3f} mm; {inside.sum()} pixels at row {part.row:.0f}, column "
+          f"{part.column:.0f} have {100 * part.error / found.error:.0f} % of the error; with everything in its place they "
+          f"touch {part.true:.0f} px, as found {part.found:.0f}: {part.kind}")  # fmt: skip
+    graph, pixels = result.graph, result.graph.pixels
+    ends = np.stack([pixels.tail[graph.cut], pixels.head[graph.cut]])
+    outline = inside[ends[0]] != inside[ends[1]]
+    row, column = np.divmod(pixels.map.position[ends], pixels.map.shape[1])
+    length = np.where((row[0] == row[1]) | (column[0] == column[1]), 1.0, 0.7)
+    for permille in (0.5, 0, -0.25, -0.5, -1, -1.35, -1.7, -3):
+        potential = result.potential + 1e-3 * permille * inside
+        made = metrics.made(pixels.map.image(pixels.map.camera.depth(potential)), truth)
+        torn = gaps(graph, potential) > 0.1
+        print(f"  moved by {permille:+.2f} per mille: {made:.3f} mm, touches {length[outline & ~torn].sum():.0f} of "
+              f"{length[outline].sum():.0f} px, torn in all {length[torn].sum():.0f}")  # fmt: skip
 
 
 def rigid_bodies(graph: QuotientGraph, held: analysis.Resistances, pixels: float) -> QuotientGraph:

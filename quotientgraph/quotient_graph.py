@@ -140,7 +140,8 @@ class QuotientGraph(ExportedQuotient):
         own, about_mask = io.understand_mask(mask, (height, width))
         mask = found.mask if own is None else own
         if height * width >= _LARGE and angle is not None:
-            companion.use("quotientgraph.rehearsal", edges.__file__, "large" if height * width >= GRID_FROM else "main")
+            large = height * width >= GRID_FROM["usual" if settings.joining == "none" else "precise"]
+            companion.use("quotientgraph.rehearsal", edges.__file__, "large" if large else "main")
         given, corrected = io.understand_camera(camera, (height, width))
         view = as_camera(found.camera if given is None else given)
         labels = None if labels is None else io.as_labels(labels, (height, width))
@@ -279,7 +280,7 @@ class QuotientGraph(ExportedQuotient):
         if self.preset not in (None, preset or self.preset):
             angle = resolved_angle(settings.angle, self.pixels)
             graph = replace(self.divided(components_by_angle(self.pixels, angle)), angle=angle, preset=preset)
-        graph, joins = prepared(graph, settings)
+        graph, faces = prepared(graph, settings)
         shape = self.pixels.map.shape
         stated = None if anchors is None else io.as_anchors(anchors)
         known = Anchors.from_depths(graph, stated)
@@ -288,10 +289,9 @@ class QuotientGraph(ExportedQuotient):
             raise ValueError("prior_confidence: there is no prior that it belongs to; pass prior as well")
         sure = None if prior_confidence is None else io.as_confidence(prior_confidence, shape)
         place = Prior.from_depth(graph, coarse, settings.prior_kind, sure, prior_weight, known)
-        hooks = hooks_for(graph, settings, joins, known if place is None else None, place)
+        hooks = hooks_for(graph, settings, faces, known if place is None else None, place)
         found = compared(optimize(graph, settings, hooks, progress), known)
-        # The published method says nothing about confidence, so its preset does not spend time on it.
-        plain = (preset or self.preset) == "paper"
+        plain = (preset or self.preset) == "paper"  # the published method says nothing about confidence
         result = Reconstruction.from_outcome(found if plain else judged(found))
         later = stated if known is not None and hooks.known is None and place is None else None
         return result.settle(contacts, later) if contacts or later else result

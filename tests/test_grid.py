@@ -185,7 +185,7 @@ def test_filling_is_the_same_on_a_grid(name, noise, monkeypatch):
     scene = scenes.make(name, shape=(96, 120))
     scene = scene.with_noise(noise) if noise else scene
     graph = QuotientGraph.from_normals(scene.normals, scene.mask, scene.camera, "opencv", angle=2.0)
-    monkeypatch.setattr(filling, "GRID_FROM", 0)
+    monkeypatch.setattr(filling, "GRID_FROM", dict.fromkeys(filling.GRID_FROM, 0))
     usual = filling.fill(graph)
     assert usual.iterations <= 7
     monkeypatch.setattr(filling, "_MULTIGRID", Multigrid(rtol=1e-13, energy_tol=1e-18, maxiter=60))

@@ -24,7 +24,7 @@ from laplacians.core import edges, lookups
 from laplacians.core.jit import Kernel
 from laplacians.direct.inverse import inverse_entries
 from laplacians.direct.pieces import solve_pieces
-from laplacians.multigrid import contraction, grid, hierarchy, smoothing
+from laplacians.multigrid import contraction, grid, hierarchy, smoothing, vectors
 from laplacians.pattern import first_of_each
 
 SEEDS = range(12)
@@ -116,6 +116,7 @@ def solve_everything(seed):
     system = laplacians.LaplacianSystem.from_edges(*graph(seed))
     edges.group_edges(system.n, *(np.asarray(a, dtype=np.int32) for a in graph(seed)[1:3]))
     lookups.first_places(system.pieces, int(system.pieces.max()) + 1)
+    lookups.placed(np.zeros(system.n), np.arange(system.n, dtype=np.int32), system.n)
     kinds = Direct(dense_up_to=0), laplacians.Multigrid(coarsest=6, rtol=1e-4), NumbaCG(rtol=1e-3, maxiter=300)
     found = [kind.solve(system) for kind in kinds]
     factor = kinds[0].factor(system)
@@ -166,6 +167,7 @@ def shrink(setattr):
         setattr(module, "block_size", lambda n: 8)
     setattr(grid, "_BLOCK_ROWS", 4)
     setattr(hierarchy, "_SMALLEST_GRID", 30)
+    setattr(vectors, "PARALLEL_FROM", 0)
 
 
 def test_no_kernel_leaves_its_arrays(visited, small_limits):

@@ -10,11 +10,12 @@ from quotientgraph.bench.limits import contact_groups, limits
 @pytest.fixture(scope="module")
 def crowd():
     scene = scenes.random("figures", 1, shape=(120, 160))
-    return integrate(scene.normals, scene.mask, scene.camera, "opencv", check=False).judged, scene
+    return integrate(scene.normals, scene.mask, scene.camera, "opencv", check=False), scene
 
 
 def test_each_thing_that_is_known_helps(crowd):
-    found = limits(*crowd)
+    result, scene = crowd
+    found = limits(result.judged, scene.depth)
     assert found.placed <= found.grouped + 0.1
     assert found.grouped <= found.known + 0.1
     assert found.known <= found.judged + 0.1
@@ -25,7 +26,8 @@ def test_each_thing_that_is_known_helps(crowd):
 
 def test_groups_that_touch_nothing_can_be_anywhere(crowd):
     """Moved along their rays they are still groups, and what is within them does not change."""
-    judged, scene = crowd
+    result, scene = crowd
+    judged = result.judged
     _, right, group = contact_groups(judged, scene.depth)
     loose = np.bincount(group[judged.graph.labels]).argsort()[-2]
     position = judged.graph.pixels.map.position[(group == loose)[judged.graph.labels]]

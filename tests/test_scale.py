@@ -17,7 +17,9 @@ import tifffile
 import laplacians
 from quotientgraph import Pinhole, QuotientGraph, RayMap, scenes
 from quotientgraph.beyond.absorbing import absorbed
+from quotientgraph.beyond.held_planes import HeldPlanes
 from quotientgraph.beyond.hidden_jumps import hidden_jumps
+from quotientgraph.beyond.joining import places
 from quotientgraph.cli import main
 from quotientgraph.method.filling import equations, fill
 
@@ -132,6 +134,17 @@ def test_maps_with_faces_are_joined_as_in_memory(tmp_path, kind, seed, noise):
     assert np.array_equal(size, expected.graph.sizes)
     graph = absorbed(QuotientGraph.from_normals(*given, "opencv", check=False))
     assert report.n_components > graph.n_components, "no face hides in another one"
+
+
+def test_planes_are_held_as_in_memory(tmp_path):
+    """Faces that were joined by their plane alone stay in it while scales are found across tiles."""
+    scene = scenes.random("stairwell", 78, shape=(150, 200))
+    given = scene.normals, scene.mask, scene.camera
+    depth, report = scale.integrate(*given, out=tmp_path / "depth.zarr", tile=104, workers=1, frame="opencv")
+    expected = whole(*given, frame="opencv")
+    assert HeldPlanes.of(expected.judged.witnesses, places(expected.judged), moved=True) is not None
+    assert report.as_in_memory
+    assert difference(expected, depth.compute()) < 1e-6
 
 
 def test_joining_goes_on_after_an_interruption(tmp_path):

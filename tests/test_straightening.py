@@ -118,8 +118,8 @@ class TestBentRooms:
 
     def test_the_published_method_takes_normals_as_they_are(self):
         graph = graph_of(scenes.random("closed_room", 8, shape=(240, 320), camera="pinhole").with_bias(3, seed=2))
-        assert prepared(graph, PAPER) == (graph, False)
-        assert prepared(graph, replace(BEST, merge_every=5)) == (graph, False)
+        assert prepared(graph, PAPER) == (graph, None)
+        assert prepared(graph, replace(BEST, merge_every=5)) == (graph, None)
 
 
 class TestExactMaps:

@@ -3,6 +3,7 @@
 The bounds are what was counted when they were written, and a tenth more.
 """
 
+import threading
 import time
 import tracemalloc
 from collections import Counter
@@ -13,6 +14,7 @@ import pytest
 
 import quotientgraph.graph.quotient
 from laplacians.core.jit import Kernel
+from laplacians.core.sharing import at_most
 from laplacians.direct.cholesky import analyse
 from laplacians.multigrid.hierarchy import Hierarchy
 from quotientgraph import QuotientGraph, integrate, scenes, solvers
@@ -44,17 +46,22 @@ def crowd():
 
 @pytest.fixture
 def calls(monkeypatch):
-    """Counts the calls of every kernel, and the entries that the largest arguments of all calls have."""
-    count = Counter()
+    """Counts the calls of every kernel, and the entries that the largest arguments of all calls have.
+
+    The test's own thread does all of its work: a helper may still be busy for the test before it.
+    """
+    count, own = Counter(), threading.get_ident()
     call = Kernel.__call__
 
     def counted(self, *args):
-        count[self.__name__] += 1
-        count["entries"] += max(a.size for a in args if isinstance(a, np.ndarray))
+        if threading.get_ident() == own:
+            count[self.__name__] += 1
+            count["entries"] += max(a.size for a in args if isinstance(a, np.ndarray))
         return call(self, *args)
 
     monkeypatch.setattr(Kernel, "__call__", counted)
-    return count
+    with at_most(1):
+        yield count
 
 
 def grid_pattern(height, width, diagonal=True):
@@ -265,7 +272,7 @@ def test_planes_take_no_iterations(calls, monkeypatch):
     assert filling.fill(graph).iterations > 0
     assert calls["_leave_out"] == 1
     assert left[0].n < 0.085 * graph.pixels.n_pixels
-    assert calls["entries"] < 62 * graph.pixels.n_pixels  # 315 with the planes
+    assert calls["entries"] < 68 * graph.pixels.n_pixels  # 315 with the planes
 
 
 def test_maps_of_a_quarter_megapixel_are_filled_on_a_grid(calls, monkeypatch):
@@ -281,6 +288,15 @@ def test_maps_of_a_quarter_megapixel_are_filled_on_a_grid(calls, monkeypatch):
     hierarchy = Hierarchy.from_graph(left[0], 6000)
     assert hierarchy.n_entries < 6.0 * graph.pixels.n_pixels
     assert hierarchy.levels[1].n < 0.28 * graph.pixels.n_pixels
+
+
+def test_precise_filling_uses_a_grid_sooner(monkeypatch):
+    """It makes twice as many iterations, so that the kernels of a grid pay on smaller maps."""
+    left = given_to_multigrid(monkeypatch)
+    graph = graph_of("bumps", (300, 400))
+    usual, precise = (filling.fill(graph, precise=precise).iterations for precise in (False, True))
+    assert usual < precise <= 2.5 * usual
+    assert [type(one) for one in left] == [solvers.NeighbourLists, solvers.GridGraph]
 
 
 def test_empty_parts_of_a_grid_are_passed_over():
@@ -396,7 +412,7 @@ def test_entries_visited_by_a_whole_run(calls, monkeypatch):
 
 
 def on_a_grid(monkeypatch):
-    monkeypatch.setattr(filling, "GRID_FROM", 0)
+    monkeypatch.setattr(filling, "GRID_FROM", dict.fromkeys(filling.GRID_FROM, 0))
 
 
 def lean(monkeypatch):

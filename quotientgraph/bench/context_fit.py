@@ -62,8 +62,8 @@ def judgement(normals: np.ndarray, mask: np.ndarray, camera: Camera, depth: np.n
     """The borders of a view, with hidden faces as components of their own; None if it has no faces."""
     known = mask & np.isfinite(depth)
     graph = QuotientGraph.from_normals(normals, known, camera, "opencv", check=False)
-    graph, joins = prepared(graph, BEST)
-    if not joins:
+    graph, shown = prepared(graph, BEST)
+    if shown is None:
         return None
     whole = absorbed(graph)
     judged = Judgement.of(whole, whole.filled())

@@ -59,12 +59,12 @@ def fit(per_kind: int) -> dict[str, dict[str, float]]:
     right: dict[str, list[np.ndarray]] = {"dense": [], "sparse": []}
     settings = Settings.from_preset("best")
     for i, (given, scene) in enumerate(drawn("tune", per_kind)):
-        graph, joins = prepared(given, settings)
+        graph, faces = prepared(given, settings)
         for make in MAKES:
             known = Prior.from_depth(graph, coarse_depth(scene, make, seed=i))
             assert known is not None
             prior = _Recorded(**vars(known))
-            hooks = hooks_for(graph, settings, joins, None, prior)
+            hooks = hooks_for(graph, settings, faces, None, prior)
             result = Reconstruction.from_outcome(optimize(graph, settings, hooks))
             placing = prior.placings[-1]
             found, cell = certainty_cues(placing), placing.cells.of[::_EVERY]

@@ -53,7 +53,7 @@ def _jobs(cases: list[Case]) -> list[Job]:
     return [
         *own,
         Job(room, "components", _LARGE, repeat=3),
-        *(Job(case, "components", _LARGE, repeat=2 if "4096" in case.name else 3) for case in grown),
+        *(Job(case, "components", _LARGE, repeat=4 if "4096" in case.name else 3) for case in grown),
         *(Job(case, "components", {}) for case in usual),
     ]
 

@@ -11,6 +11,7 @@ from typing import Self
 
 import numpy as np
 
+from laplacians.core.arrays import weighted_median
 from laplacians.core.jit import kernel
 
 from ..graph.quotient import Quotient
@@ -21,6 +22,8 @@ LARGE, FEWEST, _NOTABLE = 0.005, 100, 0.25
 # One minus the length of the mean normal of a face is half of the mean square of the angles by which it is bent. At most so
 # much, beside what noise makes of it: flat; bent by 0.25°, or by a part of the noise, which is as good as not at all; by 8°.
 _SCATTER, _EXACT, _GENTLE = 1e-4, 0.5 * np.radians(0.25) ** 2, 0.5 * np.radians(8.0) ** 2
+# Noise that sways decisions, of 0.4°: structure in faces of clean maps makes up to 0.3° of it.
+_NOISY = 0.5 * np.radians(0.4) ** 2
 _UNTOLD = 0.1  # part of the noise: the noise of neighbours is known no better
 _SAMPLE = 200_000  # edges that noise is estimated from
 # Of a map without noise that has notable faces, this part of the neighbouring normals differs by no more than so much.
@@ -40,11 +43,14 @@ class Faces:
         Flat to within 0.8°, or what noise makes of that.
     gentle : float
         Bent by at most 8° in the root mean square.
+    noise : float
+        Of the normals of flat faces: half of the mean square of their angles, as it is on most of the flat pixels.
     """
 
     exact: float = 0.0
     flat: float = 0.0
     gentle: float = 0.0
+    noise: float = 0.0
 
     @classmethod
     def of_components(cls, size: np.ndarray, total: np.ndarray, noise: np.ndarray) -> Self:
@@ -58,7 +64,9 @@ class Faces:
             are_flat(size, total, noise, _SCATTER),
             bend - noise < _GENTLE,
         )
-        return cls(*(float(size[kind].sum() / n_pixels) for kind in kinds))
+        exact, flat, gentle = (float(size[kind].sum() / n_pixels) for kind in kinds)
+        of_flat = weighted_median(noise[kinds[1]], size[kinds[1]]) if flat else 0.0
+        return cls(exact, flat, gentle, of_flat)
 
     @classmethod
     def of_graph(cls, graph: Quotient) -> Self:
@@ -79,6 +87,11 @@ class Faces:
     def bent(self) -> bool:
         """Whether a notable part of the pixels lies in large faces that are nearly flat, but next to none in flat ones."""
         return self.exact < _NOTABLE <= self.gentle
+
+    @property
+    def noisy(self) -> bool:
+        """Whether the normals of flat faces scatter by more than 0.4° between neighbours, so that noise sways decisions."""
+        return bool(self.noise > _NOISY)
 
 
 def flat_components(graph: Quotient, least: float, scatter: float) -> tuple[np.ndarray, np.ndarray]:

@@ -49,23 +49,25 @@ def hidden_jumps(graph: Quotient, weight: np.ndarray, jump: np.ndarray) -> np.nd
         Numbers of the edges.
     """
     pixels = graph.pixels
-    doubtful = np.flatnonzero((weight > 0) & ~steady_edges(pixels, graph.angle))
+    unsteady = (weight > 0) & ~steady_edges(pixels, graph.angle)
+    doubtful = np.flatnonzero(unsteady)
     if not len(doubtful):
         return doubtful
-    tail, head = pixels.tail[doubtful], pixels.head[doubtful]
-    weight[doubtful] *= -1  # so that trees do not use them
+    np.negative(weight, out=weight, where=unsteady)  # so that trees do not use them
     x, part = along_trees(pixels.n_pixels, pixels.tail, pixels.head, weight, jump)
-    weight[doubtful] *= -1
-    gap = np.abs(x[tail] - x[head] - jump[doubtful]) * pixels.focal_at(doubtful)
-    apart = np.flatnonzero((part[tail] == part[head]) & (gap > WIDE_GAP))
-    gap = gap[apart]
+    np.negative(weight, out=weight, where=unsteady)
+    gap = np.empty(len(doubtful))
+    _measure_gaps(pixels.tail, pixels.head, jump, doubtful, x, part, gap)
+    gap *= pixels.focal_at(doubtful)
+    apart = np.flatnonzero(gap > WIDE_GAP)
+    gap, edge = gap[apart], doubtful[apart]
     # They are few, and so are the pixels at their ends.
-    ends, number = np.unique(np.append(tail[apart], head[apart]), return_inverse=True)
+    ends, number = np.unique(np.append(pixels.tail[edge], pixels.head[edge]), return_inverse=True)
     tail, head = number.reshape(2, -1)
     chain = connected_components(len(ends), tail, head, "union-find")[tail]
     widest = np.zeros(len(ends))
     np.maximum.at(widest, chain, gap)
-    return doubtful[apart[widest[chain] > SURE_GAP]]
+    return edge[widest[chain] > SURE_GAP]
 
 
 def steady_edges(graph: PixelGraph, angle: float | None) -> np.ndarray:
@@ -143,6 +145,15 @@ def _medians(normals, tile, tail, head, scale, count, median, chord):
             left -= count[t, k]
             k += 1
         median[t] = (k + 1) / scale
+
+
+@kernel(parallel_from=_MANY)
+def _measure_gaps(tail, head, jump, edges, x, part, gap, share=WHOLE):
+    """Write by how much x contradicts the jump of each of the `edges`; 0 if its ends are in different parts."""
+    for k in portion(len(edges), share):
+        e = np.uint64(edges[k])
+        a, b = np.uint32(tail[e]), np.uint32(head[e])
+        gap[k] = abs(x[a] - x[b] - jump[e]) if part[a] == part[b] else 0.0
 
 
 @kernel(parallel_from=_MANY)

@@ -26,6 +26,8 @@ from .border_facts import PieceFacts
 from .border_junctions import log_probabilities, propagated
 from .border_pieces import BorderPieces
 from .common_planes import PlanePairs
+from .disturbance import CLEAN, NOISY, typical_places
+from .held_planes import HeldPlanes
 from .hidden_faces import HiddenFaces, hidden_faces
 from .offsets import join_groups, number_runs
 
@@ -189,7 +191,7 @@ def join(n: int, witnesses: Witnesses, size: np.ndarray) -> np.ndarray:
     return shift
 
 
-def joined(graph: Quotient, potential: np.ndarray) -> Joined:
+def joined(graph: Quotient, potential: np.ndarray, noisy: bool = False) -> Joined:
     """Move the components of a graph to where their borders place them against each other.
 
     Parameters
@@ -197,6 +199,8 @@ def joined(graph: Quotient, potential: np.ndarray) -> Joined:
     graph : Quotient
     potential : (n_pixels,) float64
         Each component filled on its own.
+    noisy : bool
+        Whether the normals have noise; see `places`.
 
     Returns
     -------
@@ -207,18 +211,24 @@ def joined(graph: Quotient, potential: np.ndarray) -> Joined:
     as_it_is = Judgement.of(graph, potential)
     faces = hidden_faces(graph, as_it_is.borders, as_it_is.facts, as_it_is.contact, as_it_is.front, as_it_is.tolerance)
     judged = as_it_is if faces is None else Judgement.of(faces.divide(graph), potential, faces)
-    shift = places(judged)
+    shift = places(judged, noisy)
     if shift is None:
         return Joined(graph, potential, as_it_is, placed=False)
     graph = judged.graph
-    return Joined(graph, potential + gathered(shift, graph.labels), judged, placed=True)
+    held = HeldPlanes.of(judged.witnesses, shift, moved=True)
+    return Joined(graph, potential + gathered(shift, graph.labels), judged, placed=True, held=held)
 
 
-def places(judged: Judgement) -> np.ndarray | None:
-    """(n_components,) shifts that place the components of a graph; None where borders cannot tell."""
-    if not len(judged.witnesses.left):
+def places(judged: Judgement, noisy: bool = False) -> np.ndarray | None:
+    """(n_components,) shifts that place the components of a graph; None where borders cannot tell.
+
+    They are those in the middle of several arrangements (`disturbance`), because chance has a part in which of them is the
+    likeliest; the more so under noise.
+    """
+    n, witnesses, size = judged.graph.n_components, judged.witnesses, _told_apart(judged)
+    if not len(witnesses.left):
         return None
-    return join(judged.graph.n_components, judged.witnesses, _told_apart(judged))
+    return typical_places(witnesses, size, lambda told: join(n, told, size), NOISY if noisy else CLEAN)
 
 
 def _told_apart(judged: Judgement) -> np.ndarray:

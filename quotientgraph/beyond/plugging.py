@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TypeVar
 
 from ..geometry.wrapping import Wrap
@@ -21,8 +22,8 @@ from .straightening import straightened
 _Q = TypeVar("_Q", bound=Quotient)
 
 
-def prepared(graph: _Q, settings: Settings) -> tuple[_Q, bool]:
-    """The graph to integrate, and whether its components are joined.
+def prepared(graph: _Q, settings: Settings) -> tuple[_Q, Faces | None]:
+    """The graph to integrate, and its faces if its components are joined.
 
     It is the given one, with straightened normals if a smooth error bends its faces.
     """
@@ -30,16 +31,21 @@ def prepared(graph: _Q, settings: Settings) -> tuple[_Q, bool]:
     seen = graph.pixels.map
     joins = _whole(graph, settings) and settings.joining == "certain" and not seen.camera.spherical
     if not joins or seen.wrap != Wrap():
-        return graph, False
+        return graph, None
     faces = Faces.of_graph(graph)
-    straight = None
     if settings.straightening == "smooth" and faces.bent and graph.below is None:
         straight = straightened(graph)
-    return (graph, faces.notable) if straight is None else (straight, True)
+        if straight is not None:
+            return straight, Faces.of_graph(straight)
+    return graph, faces if faces.notable else None
 
 
 def hooks_for(
-    graph: Quotient, settings: Settings, joins: bool, known: Anchors | None = None, place: Prior | None = None
+    graph: Quotient,
+    settings: Settings,
+    faces: Faces | None,
+    known: Anchors | None = None,
+    place: Prior | None = None,
 ) -> Hooks:
     """The additions to the published method that the settings ask for and the graph allows.
 
@@ -49,8 +55,8 @@ def hooks_for(
     ----------
     graph : Quotient
     settings : Settings
-    joins : bool
-        Whether components are joined; see `prepared`.
+    faces : Faces or None
+        None if components are not joined; see `prepared`.
     known : Anchors, optional
     place : Prior, optional
 
@@ -58,12 +64,13 @@ def hooks_for(
     -------
     Hooks
     """
+    joins = faces is not None
     known = None if joins else known
     # Anchors that tie components to their depths would pull at what is moved.
     free = _whole(graph, settings) and known is None
     return Hooks(
         absorb=absorbed if joins else None,
-        join=joined if joins else None,
+        join=None if faces is None else partial(joined, noisy=faces.noisy),
         precise=joins and deserves_precision(graph),
         leave_out=hidden_jumps if settings.filling == "contracted" else None,
         refine=refine_creases if free and settings.creases == "anywhere" else None,

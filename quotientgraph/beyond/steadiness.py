@@ -15,7 +15,7 @@ import numpy as np
 from laplacians.core.arrays import weighted_median
 
 from ..graph.selection import connected_components
-from .border_junctions import log_probabilities
+from .disturbance import disturbed
 from .joining import Judgement, Witnesses, join
 
 
@@ -54,13 +54,8 @@ def unsteadiness(judged: Judgement, witnesses: Witnesses, settled: tuple[tuple[i
     elsewhere = np.zeros(len(size))
     if not len(w.left):
         return elsewhere[group]
-    pair, number = np.unique(np.minimum(w.left, w.right) * len(size) + np.maximum(w.left, w.right), return_inverse=True)
-    turned = np.where(w.left < w.right, 1.0, -1.0)
-    contact, front = w.touch - np.logaddexp(w.left_front, w.right_front), w.left_front - w.right_front
-    disturbed = _CHOSEN.disturbance * np.random.default_rng(0).standard_normal((_CHOSEN.times, 2, len(pair)))
-    for of_contact, of_front in disturbed[:, :, number]:
-        touch, left_front, right_front = log_probabilities(contact + of_contact, front + turned * of_front).T
-        shift = join(len(size), replace(w, touch=touch, left_front=left_front, right_front=right_front), size)
+    for one in disturbed(w, np.arange(len(size)), _CHOSEN.times, _CHOSEN.disturbance):
+        shift = join(len(size), one, size)
         elsewhere += np.abs(shift - weighted_median(shift, size)) > _CHOSEN.moved * judged.span
     return elsewhere[group] / _CHOSEN.times
 

@@ -106,19 +106,18 @@ class PixelGraph:
         """
         if self.map.wrap:
             return None
-        width = np.int32(self.map.shape[1])
-        row = self.map.position // width
-        column = self.map.position - row * width
-        top, left = row[0], column.min()
-        height, width = row[-1] - top + 3, column.max() - left + 3
-        shape = int(height + height % 2), int(width + width % 2)
+        index, position = self.map.index, self.map.position
+        top, bottom = (int(position[k]) // index.shape[1] for k in (0, -1))
+        left, right = 0, index.shape[1] - 1
+        if index[:, left].max() < 0 or index[:, right].max() < 0:
+            left, right = np.flatnonzero(index.max(axis=0) >= 0)[[0, -1]].tolist()
+        height, width = bottom - top + 3, right - left + 3
+        shape = height + height % 2, width + width % 2
         if shape[0] * shape[1] > _EMPTIEST * (self.n_pixels + 1000):
             return None
-        row -= top - 1
-        row *= np.int32(shape[1])
-        column -= left - 1
-        row += column
-        return shape, row
+        cell = np.empty(self.n_pixels, dtype=np.int32)
+        _place_in_frame(position, index.shape[1], top, left, shape[1], cell)
+        return shape, cell
 
     def cuts(self, broken: np.ndarray, around: bool = False) -> Cuts:
         """The edges that `broken` (n_edges,) chooses, and the `removed` neighbour pairs, as images.
@@ -191,6 +190,14 @@ def _edges_per_row(valid: np.ndarray, steps: np.ndarray) -> np.ndarray:
         heads = valid[down:, left + right : width - max(0, right) + right]
         out[: height - down] += np.count_nonzero(tails & heads, axis=1)
     return out
+
+
+@kernel(parallel_from=2**19)
+def _place_in_frame(position, width, top, left, framed_width, cell, share=WHOLE):
+    """Write the cell of each pixel: its position on a grid that begins a row above `top` and a column before `left`."""
+    for i in portion(len(cell), share):
+        v, u = row_and_column(position[i], width)
+        cell[i] = (v - top + 1) * framed_width + (u - left + 1)
 
 
 @kernel(parallel_from=2**19)

@@ -148,6 +148,11 @@ class CutEdges:
         )  # fmt: skip
         return cls(pattern, start, number, difference, residual, residual_back, beyond, component, gamma_squared, unit)
 
+    @property
+    def mean_gamma_squared(self) -> float:
+        """What an equation with bilateral weights counts where nothing is torn, in the mean."""
+        return float(self.gamma_squared.mean())
+
     @cached_property
     def pair(self) -> Any:
         """(n_cut,) pair of each edge: int32, or int64 if they are few, which NumPy need not convert at each use."""

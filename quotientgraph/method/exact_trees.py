@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from laplacians.core.jit import kernel
+from laplacians.core.jit import WHOLE, kernel, portion
 
 # An edge fits if it is off by no more than this part of the largest sum, to which rounding is relative. The planes of exact
 # scenes with 0.3 to 5 million pixels were off by up to 5e-14 of it, and everything else by more than 1e-8.
@@ -16,6 +16,7 @@ _ROUNDING = 1e-12
 # About so many edges are looked at first. If no more than this part of them is in trees in which all of them fit, one edge
 # of each tree not counted, there is little to be gained: small components are solved quickly anyway.
 _SAMPLE, _WORTHWHILE = 2**11, 0.125
+_N_BLOCKS = 64  # in which threads take turns
 
 
 def leave_out_exact(
@@ -64,27 +65,33 @@ def leave_out_exact(
     fitting = root[a][exact[root[a]]]
     if len(fitting) - len(np.unique(fitting)) <= _WORTHWHILE * len(a):
         return 0
-    return int(_leave_out(tail, head, weight, jump, x, root, rhs, exact, limit))
+    _doubt(tail, head, weight, jump, x, root, exact, limit)
+    count = np.zeros(_N_BLOCKS, dtype=np.int64)
+    _leave_out(tail, weight, root, rhs, exact, count)
+    return int(count.sum())
 
 
-@kernel
-def _leave_out(tail, head, weight, jump, x, root, rhs, exact, limit):
-    """Write weight, root and rhs as `leave_out_exact` says, and return the number of nodes.
-
-    On entry `exact` is True for the roots whose trees may be left out. It becomes False for those of which an edge is off by
-    more than `limit`.
-    """
-    for e in range(len(tail)):
+@kernel(parallel_from=2**19)
+def _doubt(tail, head, weight, jump, x, root, exact, limit, share=WHOLE):
+    """Set `exact` to False for the roots of trees of which an edge is off by more than `limit`."""
+    for e in portion(len(tail), share):
         a, b = np.uint32(tail[e]), np.uint32(head[e])
         if weight[e] > 0 and abs(jump[e] - (x[a] - x[b])) > limit:
             exact[np.uint32(root[a])] = False
-    for e in range(len(tail)):
-        if exact[np.uint32(root[np.uint32(tail[e])])]:
-            weight[e] = 0
-    count = 0
-    for i in range(len(root)):
-        if exact[np.uint32(root[i])]:
-            root[i] = i
-            rhs[i] = 0.0
-            count += 1
-    return count
+
+
+@kernel(parallel_from=2**19)
+def _leave_out(tail, weight, root, rhs, exact, count, share=WHOLE):
+    """Write weight, root and rhs as `leave_out_exact` says, and the number of nodes of each block into `count`.
+
+    A node that has become its own root is exact as before: `exact` is False for roots only.
+    """
+    for b in portion(len(count), share):
+        for e in range(b * len(tail) // len(count), (b + 1) * len(tail) // len(count)):
+            if exact[np.uint32(root[np.uint32(tail[e])])]:
+                weight[e] = 0
+        for i in range(b * len(root) // len(count), (b + 1) * len(root) // len(count)):
+            if exact[np.uint32(root[i])]:
+                root[i] = i
+                rhs[i] = 0.0
+                count[b] += 1

@@ -16,8 +16,9 @@ import numpy as np
 
 import laplacians
 from laplacians import GridGraph, LaplacianSystem, Multigrid, NeighbourLists, solve_checked
-from laplacians.core.arrays import centred
+from laplacians.core.arrays import centred, gathered
 from laplacians.core.jit import WHOLE, kernel, portion
+from laplacians.core.lookups import placed
 from laplacians.direct.pieces import solve_pieces
 
 from ..graph.pixels import PixelGraph
@@ -36,8 +37,9 @@ _MOST_CUT = 0.3
 # Where more than this part of the edges is cut, small components are solved one by one. Elsewhere they hold few pixels, and
 # the kernels for it need not be compiled.
 _SOME_CUT = 0.05
-# Pixels from which on a grid pays. Smaller maps are filled in a moment, and a first run on them compiles one form only.
-GRID_FROM = 2**18
+# Pixels from which on a grid pays: fewer where filling is precise, which takes twice as many iterations. Smaller maps are
+# filled in a moment, and a first run on them compiles one form only.
+GRID_FROM = {"usual": 2**18, "precise": 3 * 2**15}
 # Where no more than this part of the pixels is left to multigrid, lists of these are quicker than a grid of all.
 _LEAST_LEFT = 0.25
 # The largest graph that is solved directly below a grid. Maps of 640×480 then have a level less, which takes as long but
@@ -103,24 +105,24 @@ def fill(graph: Quotient, solver: Any = "auto", leave_out: LeaveOut | None = Non
             gain, n_left = solve_pieces(pixels.tail, pixels.head, weight, first, x, rhs)
             energy -= gain
         del first
-        multigrid = _PRECISE if precise else _MULTIGRID
-        pays = pixels.n_pixels >= GRID_FROM and n_left > _LEAST_LEFT * pixels.n_pixels
-        placed = pixels.cells() if pays and len(graph.cut) < _MOST_CUT * pixels.n_edges else None
+        multigrid, grid_from = (_PRECISE, GRID_FROM["precise"]) if precise else (_MULTIGRID, GRID_FROM["usual"])
+        pays = pixels.n_pixels >= grid_from and n_left > _LEAST_LEFT * pixels.n_pixels
+        framed = pixels.cells() if pays and len(graph.cut) < _MOST_CUT * pixels.n_edges else None
         neighbours: NeighbourLists | GridGraph
-        if placed is None:
+        if framed is None:
             left, neighbours = _lists_of_rest(pixels, weight, n_left)
             del weight
             solution = multigrid.improve(neighbours, x[left], rhs[left], energy)
             x[left] = solution.x
         else:
-            shape, cell = placed
+            shape, cell = framed
             neighbours = GridGraph.from_edges(shape, cell, pixels.tail, pixels.head, weight)
             del weight
-            x, rhs = (_spread(values, cell, neighbours.n) for values in (x, rhs))
-            del placed, cell  # memory is at its peak now, and they are soon found again
+            x, rhs = (placed(values, cell, neighbours.n) for values in (x, rhs))
+            del framed, cell  # memory is at its peak now, and they are soon found again
             solution = replace(multigrid, coarsest=_COARSEST).improve(neighbours, x, rhs, energy)
             del neighbours, rhs
-            x = x[pixels.cells()[1]]  # type: ignore[index]
+            x = gathered(x, pixels.cells()[1])  # type: ignore[index]
         converged, iterations = solution.converged, solution.iterations
     else:
         used = weight > 0
@@ -163,13 +165,6 @@ def half_gamma(pixels: PixelGraph) -> np.ndarray:
     gamma = pixels.gamma_squared
     gamma *= 0.5
     return gamma.astype(np.float32)
-
-
-def _spread(values: np.ndarray, cell: np.ndarray, n: int) -> np.ndarray:
-    """(n,) the values at their cells, and zeros elsewhere."""
-    out = np.zeros(n)
-    out[cell] = values
-    return out
 
 
 def along_trees(

@@ -42,12 +42,15 @@ class Joined:
         What was found about its borders.
     placed : bool
         Whether any component was moved; otherwise graph and potential are as they were.
+    held : Known, optional
+        What holds components in their places beside their borders.
     """
 
     graph: Quotient
     potential: np.ndarray
     judged: Any
     placed: bool
+    held: Known | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +197,8 @@ def optimize(
         placed = joined is not None and joined.placed
         cut = CutEdges.from_graph(whole, start, scale, ahead.result() if ahead else None)
         borders = Borders(cut.pattern, cut.start, cut.number) if whole is graph else None
-        scales = Scales(whole, cut, start, settings, backend, report, xp, known, placed)
+        held = known if joined is None else joined.held
+        scales = Scales(whole, cut, start, settings, backend, report, xp, held, placed)
         converged = scales.descend()
         if hooks.refine is not None:
             converged = hooks.refine(scales, converged)

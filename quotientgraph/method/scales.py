@@ -159,7 +159,7 @@ class Scales:
         if self.ties is None:
             system, start_energy = LaplacianSystem(cut.pattern, weight, terms[1]), float(terms[2].sum())
         else:
-            unit = float(cut.gamma_squared.mean()) if bilateral else 1.0
+            unit = cut.mean_gamma_squared if bilateral else 1.0
             system, start_energy = self.ties.system(weight, terms[1], self.shift, not bilateral, unit), np.inf
         solution = solve_checked(self.solver, system, start_energy, self.iteration)
         x = stride * to_device(solution.x if self.ties is None else self.ties.components(solution.x), self.xp)

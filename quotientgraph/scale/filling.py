@@ -8,6 +8,8 @@ from __future__ import annotations
 import numpy as np
 
 from laplacians import GridGraph, Multigrid, NeighbourLists
+from laplacians.core.arrays import gathered
+from laplacians.core.lookups import placed
 
 from ..graph.pixels import PixelGraph
 from ..method.filling import along_trees, equations, half_gamma, mismatch
@@ -113,13 +115,12 @@ def improved(
     solver: Multigrid, pixels: PixelGraph, weight: np.ndarray, x: np.ndarray, rhs: np.ndarray, energy: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """A better x, where b − L x = rhs, and what is left of rhs then; the given ones may be overwritten."""
-    placed = pixels.cells() if pixels.n_pixels > solver.coarsest else None
-    if placed is None:
+    framed = pixels.cells() if pixels.n_pixels > solver.coarsest else None
+    if framed is None:
         lists = NeighbourLists.from_edges(pixels.n_pixels, pixels.tail, pixels.head, weight)
         return solver.improve(lists, x, rhs, energy).x, rhs
-    shape, cell = placed
+    shape, cell = framed
     grid = GridGraph.from_edges(shape, cell, pixels.tail, pixels.head, weight)
-    start, left = np.zeros(grid.n), np.zeros(grid.n)
-    start[cell], left[cell] = x, rhs
+    start, left = (placed(values, cell, grid.n) for values in (x, rhs))
     solver.improve(grid, start, left, energy)
-    return start[cell], left[cell]
+    return gathered(start, cell), gathered(left, cell)

@@ -199,7 +199,7 @@ def integrate(
         number = run.fill(found, absorbed=joins and not obstacle)
         placed = joining.join(run, found, number) if joins and not obstacle else joining.Placed(found, None)
         found = placed.components
-        scales, converged = run.scale(found, number, history.append, placed.shift)
+        scales, converged = run.scale(found, number, history.append, placed.shift, placed.held)
         if slope == "keep":
             where = replace(where, ramp=run.job.slope)
         where.create(tiling, {"camera": repr(view)}, resume)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..beyond.held_planes import HeldPlanes
 from ..beyond.hidden_faces import HiddenFaces
 from ..beyond.joining import Judgement, places
 from . import band, crumbs, faces
@@ -61,10 +62,13 @@ class Placed:
         Some of which may have been divided.
     shift : (n,) float64 or None
         What to add to the filled potential of each; None where borders cannot tell.
+    held : HeldPlanes or None
+        Faces that were put into one plane.
     """
 
     components: Components
     shift: np.ndarray | None
+    held: HeldPlanes | None = None
 
 
 def join(run: Run, found: Components, number: int) -> Placed:
@@ -94,7 +98,8 @@ def join(run: Run, found: Components, number: int) -> Placed:
             strip = band.Band.from_tables(run.job, "seams", found)
             known = HiddenFaces(divided.origin[strip.labels], divided.face[strip.labels], rank)
             judged = Judgement.of(strip, strip.potential, known)
-    shift = places(judged)
+    shift = places(judged, whole.faces.noisy)
     if shift is None:
-        found, run.job = whole, undivided
-    return Placed(found, shift)
+        run.job = undivided
+        return Placed(whole, None)
+    return Placed(found, shift, HeldPlanes.of(judged.witnesses, shift, moved=False))

@@ -15,6 +15,7 @@ import numpy as np
 from laplacians.core.sharing import at_most
 
 from ..beyond.doubts import CHOSEN as DOUBTS
+from ..beyond.held_planes import HeldPlanes
 from ..io.atomic import OutputError
 from ..method.outcome import Step
 from . import angle, blocks, borders, filling, forest, hidden, numbering, outputs, rounds, seams, uniting
@@ -251,6 +252,7 @@ class Run:
         number: int,
         report: Callable[[Step], Any],
         places: np.ndarray | None = None,
+        held: HeldPlanes | None = None,
     ) -> tuple[TiledScales, bool]:
         """Find the relative scales of the components, from their places on if they have some."""
         job = self.job
@@ -261,7 +263,7 @@ class Run:
         for k in range(job.tiling.n_tiles):
             np.add.at(total, found.of.of(k), job.work.table("edges", k, "total")["total"])
         edges = borders.Borders.from_tables(job.work, found)
-        scales = TiledScales(found, edges, total / found.size, job.settings, report, places)
+        scales = TiledScales(found, edges, total / found.size, job.settings, report, places, held)
         converged = scales.descend()
         if job.settings.creases == "anywhere" and job.settings.merge_every is None:
             converged = scales.refine(converged)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from laplacians import Pattern
 from ..beyond.confidence import confidence_by_springs
 from ..beyond.contacts import support
 from ..beyond.creases import creased_edges, descend_creased, placed_creases
+from ..beyond.held_planes import HeldPlanes
 from ..graph.selection import connected_components
 from ..method.cutedges import CutEdges
 from ..method.merging import least_residual_edges
@@ -75,6 +77,11 @@ class EdgeGroups:
         """As long as there are cut edges."""
         return self.borders.number if self.kept is None else self.kept.number
 
+    @cached_property
+    def mean_gamma_squared(self) -> float:
+        """As `CutEdges` has it."""
+        return float(sum(cut.gamma_squared.sum() for cut in self.cuts())) / (2 * len(self.number))
+
     def to(self, xp: Any) -> EdgeGroups:
         """The loop runs on the host."""
         return self
@@ -106,6 +113,8 @@ class TiledScales(Scales):
         Is given every `Step`.
     places : (n_components,) float64, optional
         Shifts of components that are at their places already.
+    held : HeldPlanes, optional
+        What holds them there beside their borders.
     """
 
     def __init__(
@@ -116,6 +125,7 @@ class TiledScales(Scales):
         settings: Settings,
         report: Progress,
         places: np.ndarray | None = None,
+        held: HeldPlanes | None = None,
     ) -> None:
         self.components, self.borders, self.begin = components, borders, -mean
         self.places = self.begin if places is None else places
@@ -123,13 +133,14 @@ class TiledScales(Scales):
         graph: Any = TiledGraph(components.n, int(components.size.sum()), np.arange(components.n, dtype=np.int32))
         edges: Any = EdgeGroups(borders.pattern, borders)
         solver, placed = backend_of(settings.solver, "solver"), places is not None
-        super().__init__(graph, edges, np.zeros(0), settings, solver, report, np, placed=placed)
+        super().__init__(graph, edges, np.zeros(0), settings, solver, report, np, held, placed)
 
     graph: Any
     cut: Any
 
     def _enter(self, graph: Any, cut: Any) -> None:
-        self.graph, self.cut, self.ties = graph, cut, None
+        self.graph, self.cut = graph, cut
+        self.ties = None if self.known is None else self.known.ties(graph, self.base, cut.pattern)
         self.levels.append(graph)
         self.labels = graph.labels
         self.shift = self.places.copy() if len(self.levels) == 1 else np.zeros(graph.n_components)

@@ -31,6 +31,20 @@ def taken(values: np.ndarray, index: np.ndarray) -> np.ndarray:
     return out
 
 
+def placed(values: np.ndarray, index: np.ndarray, n: int) -> np.ndarray:
+    """(n,) float64 with the values at the numbers of a list, each of which occurs once, and zeros elsewhere.
+
+    >>> placed(np.array([5.0, 7.0]), np.array([2, 0], dtype=np.int32), 4).tolist()
+    [7.0, 0.0, 5.0, 0.0]
+    """
+    out = np.zeros(n)
+    if suits(index, values):
+        _put(values, index, out)
+    else:
+        out[index] = values
+    return out
+
+
 def counted(index: np.ndarray, n: int) -> np.ndarray:
     """(n,) int64 how often each number occurs in a list of numbers in [0, n) that is not empty."""
     out = np.zeros(n, dtype=np.int64)
@@ -57,6 +71,13 @@ def _take(values, index, out, share=WHOLE):
     """Write values[index] to `out`. Assumes numbers within `values`."""
     for i in portion(len(out), share):
         out[i] = values[np.uint32(index[i])]  # unsigned: Numba need not look for negative ones
+
+
+@kernel(parallel_from=2**19)
+def _put(values, index, out, share=WHOLE):
+    """Write the values to `out` at their numbers. Assumes numbers within `out`, and none twice."""
+    for i in portion(len(index), share):
+        out[np.uint32(index[i])] = values[i]
 
 
 @kernel

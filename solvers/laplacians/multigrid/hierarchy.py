@@ -24,7 +24,7 @@ from .contraction import contracted, grouped
 from .grid import GridGraph
 from .grid_contraction import Squares, as_lists, contracted_grid
 from .lists import NeighbourLists
-from .vectors import dot, subtract
+from .vectors import dot, round_to, subtract
 
 # Contracting goes on while it removes at least a fifth of the unknowns.
 _WORTHWHILE = 0.8
@@ -100,7 +100,7 @@ class Hierarchy:
         graph, group = self.levels[depth], self.groups[depth]
         rounded = r if r.dtype == np.float32 else self.room(depth, "f4", "rounded")
         if rounded is not r:  # one type on all levels: each further one would be compiled too
-            np.copyto(rounded, r, casting="same_kind")
+            round_to(r, rounded, graph.spans)
         sweeps: Any = grid_smoothing if isinstance(graph, GridGraph) else smoothing
         z, coarse = self.room(depth, "f4"), self.room(depth + 1, "f4")
         sweeps.smooth_and_restrict(graph, rounded, group, z, coarse)

@@ -47,6 +47,14 @@ class Spans(NamedTuple):
         return cls(np.searchsorted(begin, block), np.append(begin, n), np.append(end, n))
 
 
+def round_to(r: np.ndarray, out: np.ndarray, spans: Spans) -> None:
+    """Write r in single precision to `out`."""
+    if len(r) < PARALLEL_FROM:
+        np.copyto(out, r, casting="same_kind")
+    else:
+        _round(r, out, spans)
+
+
 def dot(x: np.ndarray, y: np.ndarray, spans: Spans) -> float:
     """The scalar product x·y in double precision."""
     part = np.zeros(N_BLOCKS)
@@ -105,6 +113,16 @@ def _dot(x, y, spans, part, share=WHOLE):
                 b += 1
                 j = np.uint64(begin[b])
         part[2 * two], part[2 * two + 1] = s, t
+
+
+@kernel(parallel_from=PARALLEL_FROM)
+def _round(r, out, spans, share=WHOLE):
+    """Write r to `out`. Assumes two vectors of one length."""
+    first, begin, end = spans
+    for b in portion(len(first) - 1, share):
+        for k in range(first[b], first[b + 1]):
+            for i in range(np.uint64(begin[k]), np.uint64(end[k])):
+                out[i] = r[i]
 
 
 @kernel(parallel_from=PARALLEL_FROM)
