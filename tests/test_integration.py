@@ -105,7 +105,7 @@ def test_an_unknown_method_or_setting_is_refused(toy):
 @pytest.mark.parametrize("camera", ["perspective", "orthographic"])
 def test_scenes_with_discontinuities_come_out(name, camera):
     """Scenes with tears integrate: finite depth at exactly the valid pixels, a mean error of at most a tenth."""
-    scene = scenes.make(name, shape=(72, 90), camera=camera)
+    scene = scenes.make(name, shape=(96, 120), camera=camera)
     result = integrate(scene.normals, scene.mask, scene.camera, "opencv")
     np.testing.assert_array_equal(np.isfinite(result.depth), scene.mask)
     assert metrics.relative_error(result.depth, scene.depth, offset=camera == "orthographic") < 0.1
