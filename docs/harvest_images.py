@@ -8,6 +8,7 @@ from scipy.stats import spearmanr
 
 from quotientgraph import QuotientGraph, analysis, metrics, report
 from quotientgraph.bench.explained import explained
+from quotientgraph.bench.touching import Borders
 from quotientgraph.beyond.contacts import gaps
 from quotientgraph.io import read_depth, write_image
 from quotientgraph.report.color import Scale, colorize
@@ -101,17 +102,14 @@ def print_other_places(folder: Path, truth: np.ndarray) -> None:
     print(f"by default {metrics.made(result.depth, truth):.3f} mm; {inside.sum()} pixels at row {part.row:.0f}, column "
           f"{part.column:.0f} have {100 * part.error / found.error:.0f} % of the error; with everything in its place they "
           f"touch {part.true:.0f} px, as found {part.found:.0f}: {part.kind}")  # fmt: skip
-    graph, pixels = result.graph, result.graph.pixels
-    ends = np.stack([pixels.tail[graph.cut], pixels.head[graph.cut]])
-    outline = inside[ends[0]] != inside[ends[1]]
-    row, column = np.divmod(pixels.map.position[ends], pixels.map.shape[1])
-    length = np.where((row[0] == row[1]) | (column[0] == column[1]), 1.0, 0.7)
+    seen, borders = result.graph.pixels.map, Borders.of(result.graph, inside.astype(np.int64), 2e-4)
+    outline = borders.along(borders.between)[1]
     for permille in (0.5, 0, -0.25, -0.5, -1, -1.35, -1.7, -3):
         potential = result.potential + 1e-3 * permille * inside
-        made = metrics.made(pixels.map.image(pixels.map.camera.depth(potential)), truth)
-        torn = gaps(graph, potential) > 0.1
-        print(f"  moved by {permille:+.2f} per mille: {made:.3f} mm, touches {length[outline & ~torn].sum():.0f} of "
-              f"{length[outline].sum():.0f} px, torn in all {length[torn].sum():.0f}")  # fmt: skip
+        made = metrics.made(seen.image(seen.camera.depth(potential)), truth)
+        torn = gaps(result.graph, potential) > 0.1
+        print(f"  moved by {permille:+.2f} per mille: {made:.3f} mm, touches {borders.along(~torn)[1]:.0f} of "
+              f"{outline:.0f} px, torn in all {borders.length[torn].sum():.0f}")  # fmt: skip
 
 
 def rigid_bodies(graph: QuotientGraph, held: analysis.Resistances, pixels: float) -> QuotientGraph:

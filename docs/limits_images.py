@@ -36,9 +36,7 @@ def main() -> None:
         found = explained(result, truth)
         print(f"{title}: {found.error:.2f} %", {kind: round(found.of(kind), 2) for kind in ("inside", *KINDS)})
         for part in sorted(found.parts, key=lambda part: -part.error)[:6]:
-            print(f"  {part.kind} {part.error:.2f}: {part.pixels:.1f} % at ({part.column:.0f}, {part.row:.0f}), "
-                  f"{part.shift:+.1f} %, touches {part.found:.0f} px, in its place {part.true:.0f}, by chance "
-                  f"{part.chance:.0f}")  # fmt: skip
+            print(" ", part.text)
         seen = result.graph.pixels.map
         row[0].imshow(np.where(seen.index[..., None] >= 0, 0.5 - 0.5 * np.nan_to_num(result.normals), 1))
         log = [np.log(depth) for depth in (aligned(result.depth, truth), np.where(seen.index >= 0, truth, np.nan))]

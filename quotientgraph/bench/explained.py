@@ -99,6 +99,15 @@ class Part:
             return "imitated"
         return "mixed" if self.shared > _SHARED else "missed"
 
+    @property
+    def text(self) -> str:
+        """All about it in a line."""
+        return (
+            f"{self.kind:8} {self.error:5.2f}: {self.pixels:.1f} % at ({self.column:.0f}, {self.row:.0f}), "
+            f"{self.shift:+.1f} % off; touches {self.found:.0f} px, in its place {self.true:.0f}, by chance "
+            f"{self.chance:.0f}; torn {self.torn_found:.0f}, {self.torn_true:.0f}; likelier by {self.likelier:+.1f}"
+        )
+
 
 @dataclass(frozen=True, eq=False)
 class Explained:
@@ -222,11 +231,7 @@ def main() -> None:
         total.append([of.error, of.of("inside"), *(of.of(kind) for kind in KINDS)])
         sys.stdout.write(f"{name:28} {_text(total[-1])}\n")
         for part in sorted(of.parts, key=lambda part: -part.error)[: given.parts]:
-            sys.stdout.write(
-                f"  {part.kind:8} {part.error:5.2f}: {part.pixels:.1f} % at ({part.column:.0f}, {part.row:.0f}), "
-                f"{part.shift:+.1f} % off; touches {part.found:.0f} px, in its place {part.true:.0f}, by chance "
-                f"{part.chance:.0f}; torn {part.torn_found:.0f}, {part.torn_true:.0f}; likelier by {part.likelier:+.1f}\n"
-            )
+            sys.stdout.write(f"  {part.text}\n")
         sys.stdout.flush()
     if total:
         sys.stdout.write(f"{f'mean of {len(total)}':28} {_text(np.mean(total, axis=0))}\n")
