@@ -226,7 +226,13 @@ def test_the_digest_of_the_code(monkeypatch, tmp_path):
     now = journal.code_digest()
     for name in (("cli", "integrate.py"), ("report", "page.py"), ("bench", "table_text.py")):
         assert changed(name) == now
-    for name in (("scenes", "scene.py"), ("method", "scales.py"), ("bench", "degrade.py"), ("laplacians", "system.py")):
+    for name in (
+        ("scenes", "scene.py"),
+        ("method", "scales.py"),
+        ("beyond", "border_networks.json"),
+        ("bench", "degrade.py"),
+        ("laplacians", "system.py"),
+    ):
         assert changed(name) != now
 
 

@@ -87,6 +87,7 @@ class Journal:
 # Packages whose code no figure of a record depends on, and the modules of the laboratory on which some figures do.
 _NOT_MEASURED = ("bench", "cli", "report")
 _MEASURED_BENCH = ("cases.py", "degrade.py", "papercg.py")
+_SOURCES = (".py", ".json")  # code, and the numbers of the networks
 
 
 @cache
@@ -98,7 +99,7 @@ def code_digest() -> str:
     """
     package = Path(__file__).parents[1]
     skip = {package / name for name in _NOT_MEASURED}
-    sources = [file for file in sorted(package.rglob("*.py")) if not skip & set(file.parents)]
+    sources = [file for file in sorted(package.rglob("*")) if file.suffix in _SOURCES and not skip & set(file.parents)]
     sources += [package / "bench" / name for name in _MEASURED_BENCH]
     sources += sorted(Path(laplacians.__file__).parent.rglob("*.py"))
     digest = hashlib.sha256()
