@@ -134,14 +134,13 @@ class TestCertainty:
         judged = result.judged.at(result.potential)
         graph = judged.graph
         face = graph.labels == np.argsort(np.bincount(graph.labels))[-2]
-        held = np.full(len(face), 0.5)
-        before = certainty(judged, held)
-        after = certainty(judged.at(result.potential + 0.2 * face), held)
+        before = certainty(judged)
+        after = certainty(judged.at(result.potential + 0.2 * face))
         assert after[face].mean() < before[face].mean() - 0.1
 
     def test_pixels_beside_a_contradiction_are_the_least_sure(self, heap):
         result, _ = heap
-        near = certainty_cues(result.judged.at(result.potential), np.ones(len(result.potential)))["contradicted_near"]
+        near = certainty_cues(result.judged.at(result.potential))["contradicted_near"]
         assert near.max() > 0.1
         assert (near >= 0).all()
 

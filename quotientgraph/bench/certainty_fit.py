@@ -17,7 +17,6 @@ import numpy as np
 
 from .. import Orthographic, scenes
 from ..beyond.certainty import certainty_cues
-from ..beyond.confidence import confidence
 from ..integration import integrate
 from ..metrics import aligned
 from ..result import Reconstruction
@@ -34,9 +33,8 @@ def results(split: str, per_kind: int, degrade: bool) -> Iterator[tuple[Reconstr
     """Results of random scenes, with what they show."""
     for i, (kind, seed) in enumerate(scenes.cases(split, per_kind=per_kind)):
         scene = scenes.random(kind, seed)
-        for condition in (
-            ("", *(("noise=1",) if i % 3 == 0 else ("bits=8",) if i % 3 == 1 else ())) if degrade else ("",)
-        ):
+        turn = (i + i // len(scenes.KINDS)) % 3  # so that each kind has its turn
+        for condition in ("", *(("noise=1",), ("bits=8",), ())[turn]) if degrade else ("",):
             normals = degraded(scene, condition, seed).normals
             yield integrate(normals, scene.mask, scene.camera, "opencv", check=False), scene
 
@@ -55,9 +53,7 @@ def fit(per_kind: int) -> dict[str, float]:
     for result, scene in results("tune", per_kind, degrade=True):
         if result.judged is None:
             continue
-        first = result.levels[0]
-        held = confidence(first, result.potential)[first.labels]
-        found = certainty_cues(result.judged.at(result.potential), held)
+        found = certainty_cues(result.judged.at(result.potential), result.settled)
         cues.append(np.column_stack(list(found.values()))[::_EVERY])
         right.append(~wrong(result, scene)[::_EVERY])
     x, y = np.concatenate(cues), np.concatenate(right).astype(float)

@@ -1,10 +1,11 @@
-"""Certainty: the probability that the depth of a pixel is right, from what holds its face and what contradicts it.
+"""Certainty: the probability that the depth of a pixel is right, from how its face stands and what contradicts it.
 
 Springs tell how firmly a component is held by borders that fit (`quotientgraph.beyond.confidence`), but not whether these
-borders fit by chance. Three things do, where borders can be judged. A face that stands on another one meets it in a
-valley, which seldom happens by chance. A border that looks like a contact but is torn contradicts the places of its two
-faces, or one of them is several parallel faces in one; pixels close to it are the most doubtful. And where joining ends
-elsewhere as soon as its evidence is disturbed (`quotientgraph.beyond.steadiness`), the place of a face was a close decision.
+borders fit by chance. Where borders can be judged, more is known. Where joining ends elsewhere as soon as its evidence is
+disturbed (`quotientgraph.beyond.steadiness`), the place of a face was a close decision. A face that stands on another one
+meets it in a valley, which seldom happens by chance, and borders at which faces touch should look like contacts. A border
+that looks like one but is torn contradicts the places of its two faces, or one of them is several parallel faces in one;
+pixels close to it are the most doubtful.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ from .steadiness import unsteadiness
 class _Right:
     """Log-odds that a pixel is right within 2 % per unit of each cue, fitted by `quotientgraph.bench.certainty_fit`."""
 
-    held: float = 1.5551
-    standing: float = 0.2602
-    contradicted: float = -0.9325
-    contradicted_near: float = -0.3861
-    size: float = 0.0464
-    unsteady: float = -3.1227
-    always: float = 0.2461
+    little: float = -2.4071
+    much: float = -1.4797
+    standing: float = 0.2351
+    likely: float = 0.1556
+    contradicted_near: float = -0.4859
+    size: float = 0.1368
+    always: float = 1.9642
 
 
 @dataclass(frozen=True)
@@ -51,36 +52,33 @@ _NOTHING = 60.0  # times the reach: beyond it a contradiction counts less than c
 _CELL = 4  # pixels: the side of the cells for which nearness is computed
 
 
-def certainty(judged: Judgement, held: np.ndarray, settled: tuple[tuple[int, int], ...] = ()) -> np.ndarray:
+def certainty(judged: Judgement, settled: tuple[tuple[int, int], ...] = ()) -> np.ndarray:
     """(n_pixels,) probability that the depth is right within 2 %, for parallel rays within 2 % of its range.
 
     Parameters
     ----------
     judged : Judgement
         The borders of faces.
-    held : (n_pixels,) float64
-        How firmly the component of each pixel is held by springs, 0 … 1.
     settled : pairs of pixels
         Whose depth relative to each other is known.
     """
+    labels = judged.graph.labels
     if judged.graph.n_components == 1:
-        return np.ones(len(held))
-    labels, (cues, out) = judged.graph.labels, _component_cues(judged, settled)
+        return np.ones(len(labels))
+    cues, out = _component_cues(judged, settled)
     of_component = sum(getattr(_RIGHT, name) * cue for name, cue in cues.items())
-    always = _RIGHT.always + (_CHOSEN.straightened if judged.graph.pixels.map.straightened else 0.0)
+    of_component += _RIGHT.always + (_CHOSEN.straightened if judged.graph.pixels.map.straightened else 0.0)
     for part in blocks(len(out)):
-        odds = _RIGHT.held * held[part] + of_component[labels[part]]
+        odds = of_component[labels[part]]
         odds += _RIGHT.contradicted_near * np.log1p(out[part])
-        odds += always
         out[part] = 1 / (1 + np.exp(-odds))
     return out
 
 
-def certainty_cues(judged: Judgement, held: np.ndarray) -> dict[str, np.ndarray]:
+def certainty_cues(judged: Judgement, settled: tuple[tuple[int, int], ...] = ()) -> dict[str, np.ndarray]:
     """(n_pixels,) cues, by the names of the fields of `_Right`; parameters as in `certainty`."""
-    labels, (cues, near) = judged.graph.labels, _component_cues(judged, ())
+    labels, (cues, near) = judged.graph.labels, _component_cues(judged, settled)
     return {
-        "held": held,
         **{name: cue[labels] for name, cue in cues.items()},
         "contradicted_near": np.log1p(near),
         "always": np.ones(len(labels)),
@@ -93,9 +91,10 @@ def _component_cues(
     """(n_components,) cues of components by name, and (n_pixels,) the contradictions near each pixel."""
     graph, facts = judged.graph, judged.facts
     w = judged.witnesses.of_pieces
-    n, size, pixels = graph.n_components, graph.sizes, graph.pixels
-    contact = weight_of_sides(facts.n[w.piece]) * np.maximum(w.touch - np.maximum(w.left_front, w.right_front), 0)
-    torn = np.abs(w.offset) > np.maximum(w.tolerance, _CHOSEN.torn / float(np.median(pixels.map.focal)))
+    n, size, length = graph.n_components, graph.sizes, facts.n[w.piece]
+    odds = w.touch - np.maximum(w.left_front, w.right_front)
+    contact = weight_of_sides(length) * np.maximum(odds, 0)
+    torn = np.abs(w.offset) > np.maximum(w.tolerance, _CHOSEN.torn / float(np.median(graph.pixels.map.focal)))
     valley = (facts.lean_left + facts.lean_right)[w.piece] > RIDGE
     against = np.where(torn & (np.abs(w.offset) > _CHOSEN.notable * judged.span), contact, 0.0)
 
@@ -105,11 +104,12 @@ def _component_cues(
     told = np.tile(np.flatnonzero(against), 2)
     component = np.where(np.arange(len(told)) < len(told) // 2, w.left[told], w.right[told])
     near = nearby(graph, component, facts.row[w.piece[told]], facts.column[w.piece[told]], against[told])
+    touching = np.where(torn, 0.0, length)
     cues = {
+        **unsteadiness(judged, judged.witnesses, settled)._asdict(),
         "standing": np.log1p(of_component(np.where(~torn & valley, contact, 0.0))),
-        "contradicted": np.log1p(of_component(against) / np.sqrt(size)),
+        "likely": of_component(touching * odds) / np.maximum(of_component(touching), 1),
         "size": np.log(size / size.sum()),
-        "unsteady": unsteadiness(judged, judged.witnesses, settled),
     }
     return cues, near
 

@@ -43,12 +43,13 @@ def judged(outcome: Outcome) -> Outcome:
     first = outcome.levels[0]
     if outcome.certainty is not None or first.n_components > CHOSEN.most:
         return outcome
-    sure = gathered(confidence(first, outcome.potential, outcome.borders, outcome.settled), first.labels)
-    graph, low = first, CHOSEN.low
-    if outcome.judged is not None:
+    if outcome.judged is None:
+        graph, low = first, CHOSEN.low
+        sure = gathered(confidence(first, outcome.potential, outcome.borders, outcome.settled), first.labels)
+    else:
         borders = outcome.judged.at(outcome.potential)
         graph, low = borders.graph, CHOSEN.unlikely
-        sure = certainty(borders, sure, outcome.settled)
+        sure = certainty(borders, outcome.settled)
     text = doubt(graph, outcome.potential, sure, low)
     if text:
         logger.warning(text)

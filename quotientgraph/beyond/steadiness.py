@@ -1,4 +1,4 @@
-"""Steadiness: which components would stand elsewhere if their borders had spoken a little differently.
+"""Steadiness: which components would stand elsewhere if their borders had spoken differently, by little or by much.
 
 Joining decides by what the borders say, and some of its decisions are close. Which ones shows when it is repeated: what each
 pair of components says about its offset is disturbed at random, and everything is joined anew. A component that many firm
@@ -9,6 +9,7 @@ some of the arrangements.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,8 +24,9 @@ from .joining import Judgement, Witnesses, join
 class _Constants:
     """Chosen on the random scenes of the split "tune"; the size of crumbs by the time that they take."""
 
-    times: int = 8  # arrangements
-    disturbance: float = 2.0  # standard deviation of what is added to log-odds
+    times: int = 6  # arrangements of each sort
+    little: float = 1.0  # standard deviations of what is added to log-odds
+    much: float = 4.0
     moved: float = 0.02  # of the potential (of its range, for parallel rays): what moves by more stands elsewhere
     crumb: float = 1e-3  # of the pixels: what is smaller stays with its neighbour
 
@@ -32,10 +34,23 @@ class _Constants:
 _CHOSEN = _Constants()
 
 
-def unsteadiness(judged: Judgement, witnesses: Witnesses, settled: tuple[tuple[int, int], ...] = ()) -> np.ndarray:
-    """(n_components,) share of the arrangements by disturbed evidence in which a component stands elsewhere.
+class Unsteadiness(NamedTuple):
+    """Shares of the arrangements by disturbed evidence in which components stand elsewhere.
 
     Most pixels are taken to stand where they do, so it is always the smaller part that is said to move.
+
+    Attributes
+    ----------
+    little, much : (n_components,) float64
+        Where the evidence is disturbed by little, and where by much.
+    """
+
+    little: np.ndarray
+    much: np.ndarray
+
+
+def unsteadiness(judged: Judgement, witnesses: Witnesses, settled: tuple[tuple[int, int], ...] = ()) -> Unsteadiness:
+    """Disturb what borders say, join again and again, and see what moves.
 
     Parameters
     ----------
@@ -51,13 +66,15 @@ def unsteadiness(judged: Judgement, witnesses: Witnesses, settled: tuple[tuple[i
     size = np.bincount(group, judged.graph.sizes)
     left, right = group[witnesses.left], group[witnesses.right]
     w = _chosen(replace(witnesses, left=left, right=right), left != right)
-    elsewhere = np.zeros(len(size))
-    if not len(w.left):
-        return elsewhere[group]
-    for one in disturbed(w, np.arange(len(size)), _CHOSEN.times, _CHOSEN.disturbance):
-        shift = join(len(size), one, size)
-        elsewhere += np.abs(shift - weighted_median(shift, size)) > _CHOSEN.moved * judged.span
-    return elsewhere[group] / _CHOSEN.times
+
+    def elsewhere(deviation: float) -> np.ndarray:
+        times = np.zeros(len(size))
+        for one in disturbed(w, np.arange(len(size)), _CHOSEN.times, deviation) if len(w.left) else ():
+            shift = join(len(size), one, size)
+            times += np.abs(shift - weighted_median(shift, size)) > _CHOSEN.moved * judged.span
+        return times[group] / _CHOSEN.times
+
+    return Unsteadiness(elsewhere(_CHOSEN.little), elsewhere(_CHOSEN.much))
 
 
 def _kept_together(witnesses: Witnesses, size: np.ndarray, pairs: np.ndarray) -> np.ndarray:
