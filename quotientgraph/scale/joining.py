@@ -98,7 +98,7 @@ def join(run: Run, found: Components, number: int) -> Placed:
             strip = band.Band.from_tables(run.job, "seams", found)
             known = HiddenFaces(divided.origin[strip.labels], divided.face[strip.labels], rank)
             judged = Judgement.of(strip, strip.potential, known)
-    shift = places(judged, whole.faces.noisy)
+    shift = places(judged, whole.large.faces.noisy)
     if shift is None:
         run.job = undivided
         return Placed(whole, None)
