@@ -101,6 +101,8 @@ class NormalSums:
 class Faces:
     """Shares of the pixels, 0 … 1, that lie in large components of some flatness.
 
+    If those in flat ones are not notable, components with few stray pixels are counted by their cores.
+
     Attributes
     ----------
     exact : float
