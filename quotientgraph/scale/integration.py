@@ -187,9 +187,10 @@ def integrate(
         n_ring, n_labels, n_cut = components.counted(work)
         needs = driver_needs(tiling, n_ring if job.contracted else 0, n_labels, min(n_cut, GROUP))
         check_driver(needs, memory)
-        found = run.find_components(joins)
+        found = run.find_components()
         if tiles and found.n == 1:
             use_continuity(run)
+        found = joining.forgiving(run, found) if joins else found
         bent = joins and chosen.straightening == "smooth" and found.large.faces.bent
         joins = joins and found.large.faces.notable
         obstacle = joining.obstacle(run, found, needs, memory) if joins else ""

@@ -18,7 +18,7 @@ from ..beyond.doubts import CHOSEN as DOUBTS
 from ..beyond.held_planes import HeldPlanes
 from ..io.atomic import OutputError
 from ..method.outcome import Step
-from . import angle, blocks, borders, cores, filling, forest, hidden, numbering, outputs, rounds, seams, uniting
+from . import angle, blocks, borders, filling, forest, hidden, numbering, outputs, rounds, seams, uniting
 from .journal import Journal
 from .memory import peak_memory
 from .numbering import Components
@@ -145,20 +145,15 @@ class Run:
             found = angle.found_angle(self.job.work)
         self.job = replace(self.job, angle=found)
 
-    def find_components(self, joins: bool = False) -> Components:
-        """Unite the labels of all tiles into components; if these may be joined, find out how flat they are."""
+    def find_components(self) -> Components:
+        """Unite the labels of all tiles into components."""
         self.stage("meetings", numbering.meet)
         self.unite("unite")
         self.stage("own", numbering.own)
         self.stage("bands", numbering.add_up, n=self.job.tiling.rows)
         numbering.write_bases(self.job.work)
         self.stage("components", numbering.number)
-        found = Components.from_tables(self.job.work)
-        axis = found.large.axes() if joins else None
-        if axis is None:
-            return found
-        self.stage("cores", cores.add_cores, found.large.name, axis)
-        return replace(found, large=found.large.forgiving(self.job.work))
+        return Components.from_tables(self.job.work)
 
     def find_hidden(self) -> None:
         """Find the depth jumps hidden in components, if filling is to leave them out."""
