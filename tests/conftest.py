@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import signal
 from pathlib import Path
@@ -11,7 +12,7 @@ import hypothesis
 import numpy as np
 import pytest
 
-from quotientgraph import Camera, Orthographic, Pinhole
+from quotientgraph import Camera, Orthographic, Pinhole, scenes
 
 ROOT = Path(__file__).resolve().parents[1]
 if "PYTEST_XDIST_WORKER" in os.environ:  # the workers share the cores already
@@ -135,6 +136,21 @@ def plane_of():
 def any_toy(request):
     """Each valid tiny scene in turn."""
     return _TOYS[request.param]()
+
+
+@pytest.fixture
+def leaking():
+    """Boxes on a floor of which some `rows` by 48 pixels bend away little by little, as where a component leaks."""
+
+    def make(rows, noise=0.0):
+        scene = scenes.make("boxes", shape=(120, 160))
+        normals, turn = scene.normals.copy(), np.radians(1.25 * np.arange(48))
+        y, z = scene.normals[-rows:, :48, 1:].transpose(2, 0, 1)
+        normals[-rows:, :48, 1] = y * np.cos(turn) - z * np.sin(turn)
+        normals[-rows:, :48, 2] = y * np.sin(turn) + z * np.cos(turn)
+        return dataclasses.replace(scene, normals=normals).with_noise(noise)
+
+    return make
 
 
 @pytest.fixture

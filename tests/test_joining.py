@@ -68,6 +68,17 @@ class TestAbsorbing:
     def test_objects_have_no_faces_and_rooms_have(self, name, faces):
         assert Faces.of_graph(graph_of(scenes.make(name, shape=(120, 160)))).notable is faces
 
+    @pytest.mark.parametrize("noise", [0.0, 1.0])
+    @pytest.mark.parametrize(("rows", "forgiven"), [(1, True), (12, True), (60, False)])
+    def test_a_face_that_leaks_over_few_pixels_is_flat(self, leaking, rows, forgiven, noise):
+        """One in 300 pixels of the floor, one in 30, and one in 6, which is too many; some tenths are other faces."""
+        graph = graph_of(leaking(rows, noise))
+        assert graph.sizes.max() > 0.75 * len(graph.labels), "the floor does not leak"
+        faces = Faces.of_graph(graph)
+        assert faces.notable is forgiven
+        assert faces.flat == pytest.approx(0.97 if forgiven else 0.17, abs=0.03)
+        assert faces.noisy is (noise > 0)
+
 
 class TestBorders:
     def test_every_side_between_two_components_is_listed_once(self, room):

@@ -136,6 +136,18 @@ def test_maps_with_faces_are_joined_as_in_memory(tmp_path, kind, seed, noise):
     assert report.n_components > graph.n_components, "no face hides in another one"
 
 
+def test_a_floor_that_leaks_is_flat_as_in_memory(tmp_path, leaking):
+    """Whether the map is joined depends on the cores of its faces, which tiles add up in a pass of their own."""
+    scene = leaking(12, 1.0)
+    given = scene.normals, scene.mask, scene.camera
+    depth, report = scale.integrate(*given, out=tmp_path / "depth.zarr", tile=64, workers=1, frame="opencv")
+    expected = whole(*given, frame="opencv")
+    assert expected.joined
+    assert report.joining == "certain"
+    assert "cores" in report.seconds
+    assert difference(expected, depth.compute()) < 1e-6
+
+
 def test_planes_are_held_as_in_memory(tmp_path):
     """Faces that were joined by their plane alone stay in it while scales are found across tiles."""
     scene = scenes.random("stairwell", 78, shape=(150, 200))

@@ -2,6 +2,10 @@
 
 Noise scatters the normals of a flat face, but that shows between neighbours too, and is no reason to doubt the face. The
 smooth errors of a network do not show there. They bend faces, and their borders then ask for offsets that drift.
+
+Noise also makes leaks: over a few noisy edges a component joins a face to something else. A hundredth of its pixels are
+then enough to make its normals differ by more on average than those of a flat face may. So a face may have stray pixels,
+and is judged by its core if it would not be flat otherwise.
 """
 
 from __future__ import annotations
@@ -24,6 +28,8 @@ LARGE, FEWEST, _NOTABLE = 0.005, 100, 0.25
 _SCATTER, _EXACT, _GENTLE = 1e-4, 0.5 * np.radians(0.25) ** 2, 0.5 * np.radians(8.0) ** 2
 # Noise that sways decisions, of 0.4°: structure in faces of clean maps makes up to 0.3° of it.
 _NOISY = 0.5 * np.radians(0.4) ** 2
+# The core of a face are the pixels whose normals are within 8° of the mean; at most a tenth of all may be stray.
+_CORE, _STRAY = np.cos(np.radians(8.0)), 0.1
 _UNTOLD = 0.1  # part of the noise: the noise of neighbours is known no better
 _SAMPLE = 200_000  # edges that noise is estimated from
 # Of a map without noise that has notable faces, this part of the neighbouring normals differs by no more than so much.
@@ -32,8 +38,70 @@ _PRECISE_UP_TO = 2**18  # pixels of a map that is filled precisely; larger ones 
 
 
 @dataclass(frozen=True)
+class NormalSums:
+    """What tells how flat components are; sums over tiles may be added up.
+
+    Attributes
+    ----------
+    size : (n,) integers
+        Pixels of each component.
+    total : (3, n) float64
+        The sums of their normals.
+    noise : (n,) float64
+        The mean of a quarter of the squared difference of neighbouring normals.
+    """
+
+    size: np.ndarray
+    total: np.ndarray
+    noise: np.ndarray
+
+    @classmethod
+    def of_graph(cls, graph: Quotient, wanted: np.ndarray) -> Self:
+        """Of the components of a graph; the noise is known of the wanted (n_components,) ones."""
+        return cls(graph.sizes, *_sums(graph, wanted))
+
+    @classmethod
+    def of_sums(cls, size: np.ndarray, total: np.ndarray, noise: np.ndarray) -> Self:
+        """With the noise as `normal_sums` returns it."""
+        return cls(size, total, noise[0] / np.maximum(noise[1], 1))
+
+    @property
+    def bend(self) -> np.ndarray:
+        """(n,) half of the mean square of the angles by which components are bent, if these are small."""
+        return 1 - np.linalg.norm(self.total, axis=0) / self.size
+
+    def flat(self, scatter: float) -> np.ndarray:
+        """(n,) bool: whether components are flat; see `are_flat`."""
+        return are_flat(self.size, self.total, self.noise, scatter)
+
+    def of(self, chosen: np.ndarray) -> Self:
+        """Those of chosen components."""
+        return type(self)(self.size[chosen], self.total[:, chosen], self.noise[chosen])
+
+    def axes(self, n_pixels: int) -> np.ndarray | None:
+        """(3, n) mean directions of the components whose cores may be flat, though they are not; 0 for all others.
+
+        None if they and the flat ones do not have a notable part of the pixels, so that nobody need ask.
+        """
+        large, flat = self.size >= _least(n_pixels), self.flat(_SCATTER)
+        # A tenth of the normals at right angles to the others makes their mean shorter by a tenth.
+        doubtful = large & ~flat & (self.bend < _STRAY)
+        if not doubtful.any() or self.size[large & (flat | doubtful)].sum() < _NOTABLE * n_pixels:
+            return None
+        return np.where(doubtful, self.total / np.maximum(np.linalg.norm(self.total, axis=0), 1e-9), 0.0)
+
+    def forgiving(self, cores: NormalSums) -> Self:
+        """The sums of the cores of those components that have few stray pixels, and of all pixels of the others."""
+        few = cores.size >= (1 - _STRAY) * self.size
+        own, core = (self.size, self.total, self.noise), (cores.size, cores.total, cores.noise)
+        return type(self)(*(np.where(few, new, old) for old, new in zip(own, core)))
+
+
+@dataclass(frozen=True)
 class Faces:
     """Shares of the pixels, 0 … 1, that lie in large components of some flatness.
+
+    If those in flat ones are not notable, components with few stray pixels are counted by their cores.
 
     Attributes
     ----------
@@ -53,15 +121,13 @@ class Faces:
     noise: float = 0.0
 
     @classmethod
-    def of_components(cls, size: np.ndarray, total: np.ndarray, noise: np.ndarray) -> Self:
-        """From the pixels (n,) of components, the sums (3, n) of their normals, and their noise (n,); see `are_flat`."""
-        n_pixels = size.sum()
-        large = size >= _least(n_pixels)
-        size, total, noise = size[large], total[:, large], noise[large]
-        bend = 1 - np.linalg.norm(total, axis=0) / size
+    def of_components(cls, sums: NormalSums, n_pixels: int) -> Self:
+        """From the sums of the large components of a map with so many pixels; others may be among them."""
+        large = sums.of(sums.size >= _least(n_pixels))
+        size, noise, bend = large.size, large.noise, large.bend
         kinds = (
             bend - noise < np.maximum(_EXACT, _UNTOLD * noise),
-            are_flat(size, total, noise, _SCATTER),
+            large.flat(_SCATTER),
             bend - noise < _GENTLE,
         )
         exact, flat, gentle = (float(size[kind].sum() / n_pixels) for kind in kinds)
@@ -71,12 +137,16 @@ class Faces:
     @classmethod
     def of_graph(cls, graph: Quotient) -> Self:
         """Of the components of a graph; all are 0 if too few of its pixels lie in large components."""
-        size = graph.sizes
-        large = large_components(graph)
-        if size[large].sum() < _NOTABLE * len(graph.labels):
+        n_pixels, large = len(graph.labels), large_components(graph)
+        if graph.sizes[large].sum() < _NOTABLE * n_pixels:
             return cls()
-        total, noise = _sums(graph, large)
-        return cls.of_components(size, total, noise)
+        sums = NormalSums.of_graph(graph, large)
+        faces, axis = cls.of_components(sums, n_pixels), sums.axes(n_pixels)
+        if faces.notable or axis is None:
+            return faces
+        pixels, step = graph.pixels, sampling_step(graph.pixels.n_edges)
+        cores = core_sums(pixels.map.normals, graph.labels, axis, pixels.tail, pixels.head, step)
+        return cls.of_components(sums.forgiving(NormalSums.of_sums(*cores)), n_pixels)
 
     @property
     def notable(self) -> bool:
@@ -129,6 +199,20 @@ def normal_sums(
     total, noise = np.zeros((3, len(wanted))), np.zeros((2, len(wanted)))
     _add_normals(normals, labels, wanted, tail, head, step, total, noise)
     return total, noise
+
+
+def core_sums(
+    normals: np.ndarray, labels: np.ndarray, axis: np.ndarray, tail: np.ndarray, head: np.ndarray, step: int = 1
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pixels (n,) of the cores of components with the given axes (3, n), and `normal_sums` of them.
+
+    A component whose axis is 0 has no core.
+    """
+    n = axis.shape[1]
+    cosine = sum(normals[:, i] * axis[i].take(labels) for i in range(3))
+    core = np.where(cosine > _CORE, labels, n).astype(np.int32)
+    total, noise = normal_sums(normals, core, np.arange(n + 1) < n, tail, head, step)
+    return np.bincount(core, minlength=n + 1)[:n], total[:, :n], noise[:, :n]
 
 
 def sampling_step(n_edges: int) -> int:

@@ -190,8 +190,9 @@ def integrate(
         found = run.find_components()
         if tiles and found.n == 1:
             use_continuity(run)
-        bent = joins and chosen.straightening == "smooth" and found.faces.bent
-        joins = joins and found.faces.notable
+        found = joining.forgiving(run, found) if joins else found
+        bent = joins and chosen.straightening == "smooth" and found.large.faces.bent
+        joins = joins and found.large.faces.notable
         obstacle = joining.obstacle(run, found, needs, memory) if joins else ""
         if joins and not obstacle:
             found = joining.absorb(run, found)

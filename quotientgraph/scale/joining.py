@@ -13,7 +13,7 @@ import numpy as np
 from ..beyond.held_planes import HeldPlanes
 from ..beyond.hidden_faces import HiddenFaces
 from ..beyond.joining import Judgement, places
-from . import band, crumbs, faces
+from . import band, cores, crumbs, faces
 from .cameras import RayFormula
 from .numbering import Components
 from .run import Run
@@ -22,6 +22,15 @@ from .sampling import number_edges
 # What the driver takes for each side of a pixel on a border, and for each edge over which a crumb may be absorbed; measured,
 # see docs/scale.md. It takes this much for them unless `memory` says otherwise.
 _SIDE, _EDGE, _MOST = 900, 150, 2e9
+
+
+def forgiving(run: Run, found: Components) -> Components:
+    """The components, of which large ones are judged by their cores where that may decide whether they are joined."""
+    axis = found.large.axes()
+    if axis is None:
+        return found
+    run.stage("cores", cores.add_cores, found.large.name, axis)
+    return replace(found, large=found.large.forgiving(run.job.work))
 
 
 def obstacle(run: Run, found: Components, needs: dict[str, int], memory: float | None) -> str:
@@ -98,7 +107,7 @@ def join(run: Run, found: Components, number: int) -> Placed:
             strip = band.Band.from_tables(run.job, "seams", found)
             known = HiddenFaces(divided.origin[strip.labels], divided.face[strip.labels], rank)
             judged = Judgement.of(strip, strip.potential, known)
-    shift = places(judged, whole.faces.noisy)
+    shift = places(judged, whole.large.faces.noisy)
     if shift is None:
         run.job = undivided
         return Placed(whole, None)

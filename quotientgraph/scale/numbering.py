@@ -7,11 +7,10 @@ beside each other form a band of the map, and a task for each band adds up the c
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from ..beyond.flatness import Faces
+from .cores import Large
 from .groups import edges_around
 from .tiling import Tiling
 from .uniting import Links, both_ways, settled, write_classes
@@ -126,8 +125,8 @@ class Components:
         Whether it lies in more than one tile, or goes around a map that wraps in one.
     left_out : int
         Pixels of the mask without a usable normal.
-    faces : Faces
-        Which part of the pixels lies in large flat components.
+    large : Large
+        Those that may be large enough to be a face.
     """
 
     of: PerTile | Lookup
@@ -136,7 +135,7 @@ class Components:
     reach: np.ndarray
     crossing: np.ndarray
     left_out: int
-    faces: Faces
+    large: Large
 
     @property
     def n(self) -> int:
@@ -148,7 +147,8 @@ class Components:
         n, of = int(work.read("bands.base")[-1]), PerTile(work, "components")
         # A run that goes on may have absorbed crumbs before, and does so again.
         work.path("components.start").unlink(missing_ok=True)
-        large, n_pixels, left_out = _Large(), 0, 0
+        large: list[tuple[np.ndarray, ...]] = []
+        n_pixels = left_out = 0
         with (
             work.mapped("size", (n,), np.int64) as size,
             work.mapped("box", (4, n), np.int64) as box,
@@ -163,26 +163,8 @@ class Components:
                 sides = table["high"] - table["low"] + 1  # of the box, and of the turned one if there is one
                 reach[name] = np.minimum(sides[:2], sides[-2:]).max(axis=0)
                 n_pixels += int(table["size"].sum())
-                large.add(table, n_pixels)
+                few = np.flatnonzero(table["size"] > 1e-3 * n_pixels)  # of the pixels so far
+                large.append((name[few], table["size"][few], table["normal"][:, few], table["noise"][:, few]))
                 left_out += int(work.table("labels", k, "left_out")["left_out"])
         size, box, reach, crossing = (work.read(column) for column in ("size", "box", "reach", "crossing"))
-        return cls(of, size, box, reach, crossing, left_out, large.faces(n_pixels))
-
-
-class _Large:
-    """Components that may be large enough to be a face; all others together count as one without a direction."""
-
-    def __init__(self) -> None:
-        self.found: list[tuple[Any, ...]] = []
-
-    def add(self, table: dict[str, np.ndarray], n_pixels: int) -> None:
-        """Add those of a tile that have a notable part of the pixels so far."""
-        few = np.flatnonzero(table["size"] > 1e-3 * n_pixels)
-        self.found.append((table["size"][few], table["normal"][:, few], table["noise"][:, few]))
-
-    def faces(self, n_pixels: int) -> Faces:
-        size, total, noise = (np.concatenate(column, axis=-1) for column in zip(*self.found))
-        rest = n_pixels - size.sum()
-        if rest:
-            size, total, noise = np.append(size, rest), np.pad(total, ((0, 0), (0, 1))), np.pad(noise, ((0, 0), (0, 1)))
-        return Faces.of_components(size, total, noise[0] / np.maximum(noise[1], 1))
+        return cls(of, size, box, reach, crossing, left_out, Large.from_tables(large, n_pixels))
