@@ -139,10 +139,10 @@ def _cues_of_pair(facts: PieceFacts, contact: np.ndarray, front: np.ndarray, sla
     low, bend = facts.left < facts.right, facts.lean_left + facts.lean_right
     told = weight * _chance(contact)
     parts = [
-        weight * states[:, 0],
-        weight * np.where(low, states[:, 1], states[:, 2]),
-        weight * np.where(low, states[:, 2], states[:, 1]),
-        weight * states.max(axis=1),
+        weight * states[0],
+        weight * np.where(low, states[1], states[2]),
+        weight * np.where(low, states[2], states[1]),
+        weight * states.max(axis=0),
         facts.n,
         told,
         told * (bend > RIDGE),

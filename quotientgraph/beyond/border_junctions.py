@@ -69,9 +69,9 @@ def propagated(
 
 
 def log_probabilities(contact: np.ndarray, front: np.ndarray) -> np.ndarray:
-    """(n_pieces, 3) log-probabilities of the states from log-odds of contact and of the left in front."""
+    """(3, ...) log-probabilities of the states from log-odds (...) of contact and of the left in front."""
     torn = -np.logaddexp(0, contact)
-    return np.column_stack([-np.logaddexp(0, -contact), torn - np.logaddexp(0, -front), torn - np.logaddexp(0, front)])
+    return np.stack([-np.logaddexp(0, -contact), torn - np.logaddexp(0, -front), torn - np.logaddexp(0, front)])
 
 
 def propagate(
@@ -81,11 +81,11 @@ def propagate(
     orders: np.ndarray,
     neighbours: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Log-odds of contact and of the left in front after belief propagation from log-probabilities (n_pieces, 3).
+    """Log-odds of contact and of the left in front after belief propagation from log-probabilities (3, n_pieces).
 
     `meeting` and `follow` are what `junctions` and `following` return; `orders` and `neighbours` are log-factors.
     """
-    own, belief = belief, belief.copy()
+    own, belief = np.ascontiguousarray(belief.T), np.array(belief.T, order="C")
     pieces, sign, geometry = meeting
     kind = 8 * geometry.astype(np.int64) + (sign < 0) @ np.array([1, 2, 4])
     _propagate(

@@ -172,8 +172,8 @@ class PlanePairs:
         contact, front = (np.clip(odds, -_CHOSEN.most_odds, _CHOSEN.most_odds) for odds in self.odds())
         kept = contact > _CHOSEN.likely
         states = log_probabilities(contact[kept], front[kept])
-        tolerance, weight = (np.full(len(states), value) for value in (_CHOSEN.miss * span, _CHOSEN.weight))
-        return (self.left[kept], self.right[kept], self.offset[kept], tolerance, weight, *states.T)
+        tolerance, weight = (np.full(states.shape[1], value) for value in (_CHOSEN.miss * span, _CHOSEN.weight))
+        return (self.left[kept], self.right[kept], self.offset[kept], tolerance, weight, *states)
 
 
 @cache

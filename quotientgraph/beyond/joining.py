@@ -104,7 +104,7 @@ class Witnesses:
         contact, front = (np.clip(one, -_CHOSEN.most_odds, _CHOSEN.most_odds) for one in odds)
         kept = facts.valid
         left, right = facts.left[kept].astype(np.int64), facts.right[kept].astype(np.int64)
-        slack, states = _CHOSEN.slack * tolerance[kept], log_probabilities(contact, front)[kept].T
+        slack, states = _CHOSEN.slack * tolerance[kept], log_probabilities(contact[kept], front[kept])
         known = left, right, facts.offset[kept], slack, weight[kept], states[0], states[1], states[2]
         return cls(*known, piece=np.flatnonzero(kept))
 
