@@ -28,11 +28,12 @@ _WIDEST = 60.0  # degrees: beyond it nothing is absorbed
 def absorbed(graph: _Q) -> _Q:
     """The graph with its crumbs contracted into their most similar neighbours, one level up."""
     pixels, tail, head = graph.pixels, graph.tail, graph.head
-    angle, edge = absorbing_angles(graph, np.minimum(graph.sizes[tail], graph.sizes[head]))
+    size = graph.sizes.astype(np.int32)
+    angle, edge = absorbing_angles(graph, np.minimum(gathered(size, tail), gathered(size, head)))
     at = (gathered(pixels.map.position, end, graph.cut[edge]) for end in (pixels.tail, pixels.head))
     away = from_middle(pixels.map.shape, *at)
     chosen = absorbing_edges(tail[edge], head[edge], angle, away, graph.sizes, graph.angle)
-    return graph.contract(graph.cut[edge[chosen]])
+    return graph.contract(graph.cut[edge[np.flatnonzero(chosen)]])
 
 
 def absorbing_angles(graph: Quotient, smaller: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -84,10 +85,11 @@ def _sorted_by(value: np.ndarray, *further: np.ndarray) -> np.ndarray:
     The same as ``np.lexsort``, which sorts all entries by every value; here only those with an equal are.
     """
     order = np.argsort(value)
-    equal = np.diff(value[order]) == 0
+    ranked = value[order]
     tied = np.zeros(len(order), dtype=np.bool_)
-    tied[1:] |= equal
-    tied[:-1] |= equal
+    np.equal(ranked[1:], ranked[:-1], out=tied[1:])
+    tied[:-1] |= tied[1:]
+    tied = np.flatnonzero(tied)
     among = np.sort(order[tied])
     order[tied] = among[np.lexsort((*(one[among] for one in reversed(further)), value[among]))]
     return order

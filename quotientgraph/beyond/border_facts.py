@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from laplacians.core.arrays import order_within
+from laplacians.core.sorting import order_within, sort_runs
 
 from ..geometry.jumps import crease_jumps
 from ..graph.quotient import Quotient
@@ -101,6 +101,11 @@ class PieceFacts:
         return order[end[k - 1] if k else 0 : end[k]]
 
     @cached_property
+    def by_offset(self) -> np.ndarray:
+        """(n_pieces,) the pieces in the order of their pairs and, in each pair, of `pair_offset`."""
+        return order_within(self.pair_number, self.pair_offset)
+
+    @cached_property
     def pair_offset(self) -> np.ndarray:
         """(n_pieces,) `offset`, of the component with the smaller number against the other one."""
         return np.where(self.left < self.right, self.offset, -self.offset)
@@ -161,13 +166,14 @@ class PieceFacts:
 
 def group_medians(group: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
     """(n,) median of the values of each group, 0 for an empty one."""
-    out = np.zeros(n)
-    if len(group):
-        order = order_within(group, values)
-        first = np.flatnonzero(np.diff(group[order], prepend=-1))
-        count = np.diff(np.append(first, len(order)))
-        ranked = values[order]
-        out[group[order][first]] = 0.5 * (ranked[first + (count - 1) // 2] + ranked[first + count // 2])
+    in_a_row = (group[1:] >= group[:-1]).all()
+    ranked = values.copy() if in_a_row else values[np.argsort(group.astype(np.min_scalar_type(n)), kind="stable")]
+    count = np.bincount(group, minlength=n)
+    start = np.append(0, np.cumsum(count))
+    sort_runs(ranked, start)
+    out, used = np.zeros(n), np.flatnonzero(count)
+    first, count = start[used], count[used]
+    out[used] = 0.5 * (ranked[first + (count - 1) // 2] + ranked[first + count // 2])
     return out
 
 
@@ -181,7 +187,7 @@ def _attitudes(
     """How the mean normals beside each piece stand: lean over the border and facing of both sides, and their angle."""
     camera, normal_map = graph.pixels.map.camera, graph.pixels.map
     a, b = borders.left[inside], borders.right[inside]
-    sides = [np.stack([mean(normal_map.normals[k, axis]) for axis in range(3)]) for k in (a, b)]
+    sides = [np.stack([mean(axis) for axis in normal_map.normals.take(k, axis=0).T]) for k in (a, b)]
     sides = [s / np.maximum(np.linalg.norm(s, axis=0), 1e-12) for s in sides]
     # The viewing ray, and the way from left to right across the border at right angles to it.
     if camera.central:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from laplacians.core.arrays import gathered
 from laplacians.core.sharing import in_blocks
 
 from ..geometry.jumps import interval
@@ -37,15 +38,15 @@ def gaps(graph: Quotient, potential: np.ndarray, edges: np.ndarray | None = None
         0 where the two surfaces may touch.
     """
     pixels, edges = graph.pixels, graph.cut if edges is None else edges
-    out = np.empty(len(edges))
+    tail, head = (gathered(end, edges) for end in (pixels.tail, pixels.head))
+    out = gathered(potential, tail)
+    out -= gathered(potential, head)
 
     def write(part: slice) -> None:
-        tail, head = pixels.tail[edges[part]], pixels.head[edges[part]]
-        low, high = interval(pixels.map, tail, head)
-        jump = potential[tail] - potential[head]
-        low -= jump
-        jump -= high
-        np.maximum(np.maximum(low, jump, out=low), 0.0, out=low)
+        low, high = interval(pixels.map, tail[part], head[part])
+        low -= out[part]
+        np.maximum(low, out[part] - high, out=low)
+        np.maximum(low, 0.0, out=low)
         np.multiply(low, pixels.focal_at(edges[part]), out=out[part])
 
     in_blocks(write, len(edges))

@@ -12,7 +12,7 @@ The formulas are the same for both: depth is what a ray is multiplied by.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import ClassVar, Self
 
 import numpy as np
@@ -128,12 +128,22 @@ class Pinhole(Camera):
         return np.array([[self.fx, 0, self.cx], [0, self.fy, self.cy], [0, 0, 1]])
 
     def slopes(self, shape: Shape) -> tuple[np.ndarray, np.ndarray]:
-        x = (np.arange(shape[1]) - self.cx) / self.fx
-        y = (np.arange(shape[0]) - self.cy) / self.fy
-        return np.broadcast_to(x[None, :], shape), np.broadcast_to(y[:, None], shape)
+        return self.coordinates(shape)[:2]
+
+    def coordinates(self, shape: Shape) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return _of_pinhole(self, shape[0], shape[1])
 
     def focal(self, shape: Shape) -> float:
         return self.fx
+
+
+@lru_cache(maxsize=16)
+def _of_pinhole(camera: Pinhole, height: int, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The coordinates of a camera's rays: views of a row, a column and a number, which dozens of places ask for."""
+    x = (np.arange(width) - camera.cx) / camera.fx
+    y = (np.arange(height) - camera.cy) / camera.fy
+    shape = height, width
+    return np.broadcast_to(x[None, :], shape), np.broadcast_to(y[:, None], shape), np.broadcast_to(np.ones((1, 1)), shape)
 
 
 @dataclass(frozen=True, eq=False)
