@@ -17,6 +17,7 @@ from laplacians.core.arrays import gathered
 from laplacians.core.edges import root_of
 from laplacians.core.jit import WHOLE, kernel, portion
 
+from ..geometry.normals import rows_and_columns
 from ..graph.quotient import Quotient
 
 _Q = TypeVar("_Q", bound=Quotient)
@@ -52,7 +53,7 @@ def absorbing_angles(graph: Quotient, smaller: np.ndarray) -> tuple[np.ndarray, 
 
 def from_middle(shape: tuple[int, int], tail: np.ndarray, head: np.ndarray) -> np.ndarray:
     """(n,) how far the middles of edges between flat positions lie from the middle of the image, squared, in half pixels."""
-    (row, column), (row_head, column_head) = (np.divmod(end, shape[1]) for end in (tail, head))
+    (row, column), (row_head, column_head) = (rows_and_columns(end, shape[1]) for end in (tail, head))
     return (row + row_head - shape[0] + 1.0) ** 2 + (column + column_head - shape[1] + 1.0) ** 2
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from laplacians.core.sorting import order_within, sort_runs
 
 from ..geometry.jumps import crease_jumps
+from ..geometry.normals import rows_and_columns
 from ..graph.quotient import Quotient
 from .border_pieces import BorderPieces
 
@@ -192,7 +193,7 @@ def _attitudes(
     # The viewing ray, and the way from left to right across the border at right angles to it.
     if camera.central:
         axes, width = camera.coordinates(normal_map.shape), normal_map.shape[1]
-        places = (np.divmod(normal_map.position[k], width) for k in (a, b))
+        places = (rows_and_columns(normal_map.position[k], width) for k in (a, b))
         at_left, at_right = ([axis[at] for axis in axes] for at in places)
         ray = np.stack([mean(one + other) for one, other in zip(at_left, at_right, strict=True)])
         across = np.stack([mean(other - one) for one, other in zip(at_left, at_right, strict=True)])

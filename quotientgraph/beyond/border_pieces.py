@@ -15,6 +15,7 @@ import numpy as np
 
 from laplacians.core.jit import kernel
 
+from ..geometry.normals import rows_and_columns
 from ..graph.quotient import Quotient
 
 # How far, in pixels, the sides of a piece may lie from the line between its ends.
@@ -144,7 +145,7 @@ def _traced(
     last = chains[1:] - 1
     ends = np.column_stack([corner[chains[:-1]], follows[corner[last], turn[last]]])
     ends = np.where(degree[ends] == 2, -1, number[ends])
-    return *np.divmod(number[corner], stride), turn, chains, ends
+    return *rows_and_columns(number[corner], stride), turn, chains, ends
 
 
 @kernel

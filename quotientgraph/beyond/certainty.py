@@ -69,10 +69,14 @@ def certainty(judged: Judgement, held: np.ndarray, settled: tuple[tuple[int, int
     of_component = sum(getattr(_RIGHT, name) * cue for name, cue in cues.items())
     always = _RIGHT.always + (_CHOSEN.straightened if judged.graph.pixels.map.straightened else 0.0)
     for part in blocks(len(out)):
-        odds = _RIGHT.held * held[part] + of_component[labels[part]]
-        odds += _RIGHT.contradicted_near * np.log1p(out[part])
+        odds = _RIGHT.held * held[part]
+        odds += of_component[labels[part]]
+        near = np.flatnonzero(out[part])
+        odds[near] += _RIGHT.contradicted_near * np.log1p(out[part][near])
         odds += always
-        out[part] = 1 / (1 + np.exp(-odds))
+        np.exp(np.negative(odds, out=odds), out=odds)
+        odds += 1
+        np.divide(1, odds, out=out[part])
     return out
 
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from laplacians.core.arrays import product, sums
 
-from ..geometry.normals import NormalMap
+from ..geometry.normals import NormalMap, rows_and_columns
 from .border_facts import group_medians
 from .border_junctions import log_probabilities
 from .flatness import FEWEST, LARGE
@@ -118,7 +118,7 @@ def _below(seen: NormalMap, potential: np.ndarray, pixel: np.ndarray, normal: np
 
     It is the logarithm of their distance to the camera, or where a parallel ray through the origin meets them.
     """
-    row, column = np.divmod(seen.position[pixel], seen.shape[1])
+    row, column = rows_and_columns(seen.position[pixel], seen.shape[1])
     if not seen.camera.central:
         return potential + (normal[0] * column + normal[1] * row) / np.minimum(normal[2], -1e-9)
     x, y, z = (axis[row, column] for axis in seen.camera.coordinates(seen.shape))

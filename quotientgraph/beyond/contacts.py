@@ -14,6 +14,7 @@ from laplacians.core.arrays import gathered
 from laplacians.core.sharing import in_blocks
 
 from ..geometry.jumps import interval
+from ..geometry.normals import rows_and_columns
 from ..graph.quotient import Quotient
 from ..method.weights import DOUBT
 
@@ -74,9 +75,9 @@ def resting(graph: Quotient, potential: np.ndarray, inside: np.ndarray) -> tuple
         A border is that of two components. Where fewer than two pixels of it touch, it does not count.
     """
     pixels = graph.pixels
-    edges = graph.cut[inside[pixels.tail[graph.cut]] != inside[pixels.head[graph.cut]]]
+    edges = graph.cut[np.flatnonzero(inside[pixels.tail[graph.cut]] != inside[pixels.head[graph.cut]])]
     (v, u), (y, x) = (
-        np.divmod(pixels.map.position[end[edges]], pixels.map.shape[1]) for end in (pixels.tail, pixels.head)
+        rows_and_columns(pixels.map.position[end[edges]], pixels.map.shape[1]) for end in (pixels.tail, pixels.head)
     )
     edges = edges[(v == y) | (u == x)]  # a diagonal edge has no side of a pixel
     edges = edges[support(gaps(graph, potential, edges)) > 0.5]

@@ -10,6 +10,7 @@ from laplacians.core.arrays import blocks, cross, product
 from laplacians.core.jit import kernel
 
 from ..geometry.camera import Camera
+from ..geometry.normals import rows_and_columns
 from .border_facts import PieceFacts
 from .border_pieces import BorderPieces
 from .face_outlines import signed_area, whole_outline
@@ -80,11 +81,9 @@ class Plane:
         """(n, 2) coordinates in the plane of pixels at flat positions in the picture."""
         out = np.empty((len(position), 2))
         for part in blocks(len(position)):
-            row, column = np.divmod(position[part], self.shape[1])
-            if self.rays is None:
-                out[part] = self.locate(row.astype(np.float64), column.astype(np.float64))
-            else:
-                out[part] = self.along(_rays(self.rays, row.astype(np.float64), column.astype(np.float64), True))
+            row, column = (place.astype(np.float64) for place in rows_and_columns(position[part], self.shape[1]))
+            ray = None if self.rays is None else _rays(self.rays, row, column, True)
+            out[part] = self.locate(row, column) if ray is None else self.along(ray)
         return out
 
     def locate(self, row: np.ndarray, column: np.ndarray) -> np.ndarray:
@@ -99,7 +98,10 @@ class Plane:
         """(n, 2) coordinates in the plane of where rays (n, 3) meet it."""
         against = product(ray, self.normal)
         against = np.where(np.abs(against) > 1e-6, against, -1e-6)
-        return product(ray / against[:, None], self.axes)
+        point = np.empty_like(ray)
+        for k in range(3):  # row by row it would take several times as long
+            np.divide(ray[:, k], against, out=point[:, k])
+        return product(point, self.axes)
 
     def outline_of(self, chain: RidgeChain, borders: BorderPieces, facts: PieceFacts) -> Outline | None:
         """The outline of the face that a chain of ridges bounds."""

@@ -143,8 +143,9 @@ def hidden_outlines(
         Gives the plane of a component; it is called before the first outline of that component is returned.
     """
     plane: Plane | None = None
+    contradicted = _contradicted(facts, contact, front, tolerance)
     for chain in ridge_chains(borders, facts, contact, flat):
-        if not _contradicted(chain, facts, contact, front, tolerance):
+        if not contradicted(chain):
             continue
         if plane is None or plane.component != chain.component:
             plane = plane_of(chain.component)
@@ -181,22 +182,29 @@ def numbered_faces(found: list[tuple[np.ndarray, bool]], size: np.ndarray, least
 
 
 def _contradicted(
-    chain: RidgeChain, facts: PieceFacts, contact: np.ndarray, front: np.ndarray, tolerance: np.ndarray
-) -> bool:
-    """Whether most of the ridges cannot belong to the same face as the rest of the component.
+    facts: PieceFacts, contact: np.ndarray, front: np.ndarray, tolerance: np.ndarray
+) -> Callable[[RidgeChain], bool]:
+    """A function that tells whether most of the ridges of a chain cannot belong to the same face as the rest of the component.
 
     What falls away behind a ridge lies below the plane of the component. If it also touches the component at quite another
     offset, or stands in front of it, then the component goes on at another level. Where the component plainly hides it,
     nothing follows.
     """
-    offset, shown = facts.pair_offset, 0.0
-    others = facts.n >= LEAST_SIDES
-    others[chain.pieces] = False
-    for p in chain.pieces:
-        q = facts.of_same_pair(p)
-        q = q[others[q]]
-        behind = np.where(facts.left[q] == chain.component, front[q], -front[q])
-        q = q[(contact[q] > -_PLAIN) | (behind < _PLAIN)]
-        if (np.abs(offset[q] - offset[p]) > _APART * (tolerance[q] + tolerance[p])).any():
-            shown += facts.n[p]
-    return bool(shown >= 0.5 * facts.n[chain.pieces].sum())
+    # Few pieces belong to one pair, so that numbers are quicker than arrays.
+    columns = facts.n, facts.left, contact, front, tolerance, facts.pair_offset
+    n, left, touching, ahead, slack, offset = (column.tolist() for column in columns)
+
+    def contradicted(chain: RidgeChain) -> bool:
+        own, shown = chain.pieces.tolist(), 0.0
+        for p in own:
+            for q in facts.of_same_pair(p).tolist():
+                if n[q] < LEAST_SIDES or q in own:
+                    continue
+                behind = ahead[q] if left[q] == chain.component else -ahead[q]
+                told = touching[q] > -_PLAIN or behind < _PLAIN
+                if told and abs(offset[q] - offset[p]) > _APART * (slack[q] + slack[p]):
+                    shown += n[p]
+                    break
+        return shown >= 0.5 * sum(n[p] for p in own)
+
+    return contradicted

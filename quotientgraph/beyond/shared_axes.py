@@ -19,6 +19,7 @@ from laplacians.core.arrays import gathered, to_device, to_host
 from laplacians.core.edges import sorted_by_key
 
 from ..geometry.jumps import crease_jumps
+from ..geometry.normals import rows_and_columns
 from ..geometry.wrapping import Wrap
 from ..graph.quotient import Quotient
 from ..graph.selection import connected_components
@@ -92,8 +93,9 @@ def share_axes(scales: Scales) -> Shared | None:
     group = _united(graph, cut, edges.firm)
     names, parts = _turned_groups(graph, potential, group)
     if (parts.share < _CHOSEN.whole).any():
-        group = _divided(graph, cut, edges, potential, group, names, parts)
-        names, parts = _turned_groups(graph, potential, group)
+        whole, group = group, _divided(graph, cut, edges, potential, group, names, parts)
+        if not np.array_equal(group, whole):
+            names, parts = _turned_groups(graph, potential, group)
     if len(names) < 2:
         return None
     size = np.bincount(group, graph.sizes)
@@ -166,7 +168,7 @@ def _turned_groups(graph: Quotient, potential: np.ndarray, group: np.ndarray) ->
 def _points(graph: Quotient, potential: np.ndarray, pixels: np.ndarray) -> np.ndarray:
     """(..., 3) points of the surface at pixels (...), in any unit."""
     seen = graph.pixels.map
-    row, column = np.divmod(seen.position[pixels], seen.shape[1])
+    row, column = rows_and_columns(seen.position[pixels], seen.shape[1])
     if not seen.camera.central:
         return np.stack([column, row, potential[pixels]], axis=-1).astype(np.float64)
     rays = np.stack([one[row, column] for one in seen.camera.coordinates(seen.shape)], axis=-1)

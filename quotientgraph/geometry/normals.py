@@ -220,6 +220,16 @@ def _compact(normals, axes, reason, start, index, unit, position, share=WHOLE):
             i += 1
 
 
+def rows_and_columns(position: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of flat positions (...) in an image so wide; `np.divmod` takes ten times as long.
+
+    >>> [axis.tolist() for axis in rows_and_columns(np.array([2, 7]), 5)]
+    [[0, 1], [2, 2]]
+    """
+    row = position // width
+    return row, position - row * width
+
+
 @kernel(no_cpython_wrapper=True)
 def row_and_column(position, width):
     """Row and column of a flat position below 2³¹, for use in kernels: the processor divides whole numbers slowly."""

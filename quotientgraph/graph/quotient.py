@@ -18,6 +18,7 @@ from laplacians.core.lookups import first_places, suits
 from laplacians.pattern import first_of_each
 
 from ..geometry.jumps import Continuity, PlanarJumps, planar
+from ..geometry.normals import rows_and_columns
 from .pixels import PixelGraph
 from .selection import connected_components, cut_edges, equal_parts
 
@@ -148,7 +149,7 @@ class Quotient:
         """Sides of pixels on borders, as flat positions: of the pixels that differ from what is above, and to the left."""
         labels = self.label_image()
         below, width = np.flatnonzero(labels[1:] != labels[:-1]), labels.shape[1]
-        row, column = np.divmod(np.flatnonzero(labels[:, 1:] != labels[:, :-1]), max(width - 1, 1))
+        row, column = rows_and_columns(np.flatnonzero(labels[:, 1:] != labels[:, :-1]), max(width - 1, 1))
         return below + width, row * width + column + 1
 
     def pixels_at(self, position: np.ndarray) -> np.ndarray:
