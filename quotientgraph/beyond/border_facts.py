@@ -223,9 +223,11 @@ def _fitted_lines(borders: BorderPieces) -> tuple[np.ndarray, np.ndarray]:
     def total(values: np.ndarray) -> np.ndarray:
         return np.bincount(piece, values, n_pieces)
 
-    row, column = total(borders.row / n[piece]), total(borders.column / n[piece])
+    each = n[piece]
+    row, column = total(borders.row / each), total(borders.column / each)
     v, u = borders.row - row[piece], borders.column - column[piece]
-    mixed, wider, spread = 2 * total(v * u), total(u * u) - total(v * v), total(u * u) + total(v * v)
+    mixed, wide, high = 2 * total(v * u), total(u * u), total(v * v)
+    wider, spread = wide - high, wide + high
     # Functions of the standard library: those of NumPy differ in the last digit from processor to processor.
     turn = [0.5 * math.atan2(y, x) for y, x in zip(mixed.tolist(), wider.tolist())]
     along, down = np.array(list(map(math.cos, turn))), np.array(list(map(math.sin, turn)))
@@ -244,8 +246,9 @@ def _fitted_lines(borders: BorderPieces) -> tuple[np.ndarray, np.ndarray]:
     curved = np.flatnonzero((n >= 8) & ~round_about)
     system = np.stack([np.stack([s[curved] for s in sums[i : i + 3]], axis=-1) for i in range(3)], axis=1)
     bend[curved] = np.linalg.solve(system, right[curved][..., None])[..., 0]
-    away = bend[piece, 0] + bend[piece, 1] * t + bend[piece, 2] * t * t - h
-    step = np.abs(np.where(borders.row % 1 != 0, dx, dy))
+    level, tilt, curve = bend.T.take(piece, axis=1)
+    away = level + tilt * t + curve * t * t - h
+    step = np.abs(np.where(borders.down == 0, dx, dy))  # across a side that goes along a row, between two rows
     crossing = np.where(step > 0.2, np.clip(0.5 + away / np.maximum(step, 0.2), 0.0, 1.0), 0.5)
     ends = (np.minimum.reduceat(t, start), np.maximum.reduceat(t, start)) if n_pieces else (row, row)
     return np.column_stack([row, column, down, along, *ends, bend]), crossing

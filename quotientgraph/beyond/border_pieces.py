@@ -137,7 +137,7 @@ def _traced(
         upper,
     )
     n = len(right) + len(down)
-    degree = (follows >= 0) @ np.ones(4, dtype=np.int8)
+    degree = np.add.reduce((follows >= 0).T, dtype=np.int8)
     begin = np.concatenate([np.flatnonzero(degree & 5), np.flatnonzero(degree == 2)])  # 1, 3 or 4; then 2
     corner, turn, chains = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int8), np.zeros(n + 1, dtype=np.int32)
     n_chains = _trace(follows, degree, begin, np.zeros(follows.shape, dtype=np.bool_), corner, turn, chains)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from laplacians.core.arrays import blocks
+from laplacians.core.arrays import blocks, gathered
 from laplacians.core.jit import WHOLE, kernel, portion
 
 from ..geometry.normals import row_and_column
@@ -48,6 +48,7 @@ class _Constants:
 
 _RIGHT, _CHOSEN = _Right(), _Constants()
 _NOTHING = 60.0  # times the reach: beyond it a contradiction counts less than can be added to a number
+_AT_ONCE = 2**17  # pixels: so many are looked up by a kernel
 _CELL = 4  # pixels: the side of the cells for which nearness is computed
 
 
@@ -68,9 +69,9 @@ def certainty(judged: Judgement, held: np.ndarray, settled: tuple[tuple[int, int
     labels, (cues, out) = judged.graph.labels, _component_cues(judged, settled)
     of_component = sum(getattr(_RIGHT, name) * cue for name, cue in cues.items())
     always = _RIGHT.always + (_CHOSEN.straightened if judged.graph.pixels.map.straightened else 0.0)
-    for part in blocks(len(out)):
-        odds = _RIGHT.held * held[part]
-        odds += of_component[labels[part]]
+    for part in blocks(len(out), _AT_ONCE):
+        odds = gathered(of_component, labels[part])
+        odds += _RIGHT.held * held[part]
         near = np.flatnonzero(out[part])
         odds[near] += _RIGHT.contradicted_near * np.log1p(out[part][near])
         odds += always

@@ -126,7 +126,7 @@ class NormalMap:
         f = self.camera.focal(self.shape)
         return f if np.ndim(f) == 0 else np.asarray(f).ravel()[self.position]
 
-    def image(self, values: np.ndarray, fill: float = np.nan) -> np.ndarray:
+    def image(self, values: np.ndarray, fill: float | np.int32 = np.nan) -> np.ndarray:
         """Scatter one value per valid pixel into an (H, W, ...) image."""
         dtype = np.result_type(values, type(fill))
         if self.n_pixels == self.index.size:  # every pixel is valid

@@ -158,7 +158,7 @@ class Quotient:
 
     def label_image(self) -> np.ndarray:
         """(H, W) int32 component of each pixel, −1 outside the valid pixels."""
-        return self.pixels.map.image(self.labels, -1).astype(np.int32)
+        return self.pixels.map.image(self.labels, np.int32(-1))
 
     def contract(self, edges: ArrayLike, residual: ArrayLike | None = None) -> Self:
         """The quotient graph one level up, with the given edges contracted.
@@ -187,7 +187,7 @@ class Quotient:
         return replace(
             self,
             labels=labels,
-            cut=cut_edges(self.pixels, labels) if many else self.cut[merged[self.tail] != merged[self.head]],
+            cut=cut_edges(self.pixels, labels) if many else self.cut[np.flatnonzero(merged[self.tail] != merged[self.head])],
             level=self.level + 1,
             seconds={},
             below=self,
