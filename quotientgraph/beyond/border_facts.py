@@ -192,9 +192,8 @@ def _attitudes(
     sides = [s / np.maximum(np.linalg.norm(s, axis=0), 1e-12) for s in sides]
     # The viewing ray, and the way from left to right across the border at right angles to it.
     if camera.central:
-        axes, width = camera.coordinates(normal_map.shape), normal_map.shape[1]
-        places = (rows_and_columns(normal_map.position[k], width) for k in (a, b))
-        at_left, at_right = ([axis[at] for axis in axes] for at in places)
+        places = (rows_and_columns(normal_map.position[k], normal_map.shape[1]) for k in (a, b))
+        at_left, at_right = (camera.coordinates_at(normal_map.shape, *at) for at in places)
         ray = np.stack([mean(one + other) for one, other in zip(at_left, at_right, strict=True)])
         across = np.stack([mean(other - one) for one, other in zip(at_left, at_right, strict=True)])
     else:

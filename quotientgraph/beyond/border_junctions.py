@@ -70,8 +70,12 @@ def propagated(
 
 def log_probabilities(contact: np.ndarray, front: np.ndarray) -> np.ndarray:
     """(3, ...) log-probabilities of the states from log-odds (...) of contact and of the left in front."""
-    torn = -np.logaddexp(0, contact)
-    return np.stack([-np.logaddexp(0, -contact), torn - np.logaddexp(0, -front), torn - np.logaddexp(0, front)])
+    # Both log-probabilities of a choice have a logarithm in common, which takes most of the time.
+    (touching, torn), (left, right) = (
+        [np.maximum(one, 0) + common for one in (-odds, odds)]
+        for odds, common in ((odds, np.logaddexp(0, -np.abs(odds))) for odds in (contact, front))
+    )
+    return np.stack([-touching, -torn - left, -torn - right])
 
 
 def propagate(

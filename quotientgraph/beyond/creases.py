@@ -144,8 +144,12 @@ def residual_range(graph: Quotient, cut: CutEdges) -> np.ndarray:
     pixels, number = graph.pixels, to_host(cut.number)
     tail, head = pixels.tail[number], pixels.head[number]
     ends = interval(pixels.map, tail, head) - np.atleast_2d(graph.jump[..., number]).mean(axis=0)
-    ends = np.where(graph.labels[tail] > graph.labels[head], -ends[::-1], ends)
-    return np.stack([np.minimum(ends[0], 0.0), np.maximum(ends[1], 0.0)])
+    low, high = ends
+    turned = np.flatnonzero(graph.labels[tail] > graph.labels[head])
+    low[turned], high[turned] = -high[turned], -low[turned]
+    np.minimum(low, 0.0, out=low)
+    np.maximum(high, 0.0, out=high)
+    return ends
 
 
 def _agreed(

@@ -11,8 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache, partial
 
 import numpy as np
+
+from laplacians.core.arrays import gathered
+from laplacians.core.edges import sorted_by_key
 
 from ..graph.quotient import Quotient
 from .border_facts import PieceFacts
@@ -53,9 +57,10 @@ class HiddenFaces:
         out = finest.divided(divided_components(finest, self.face))
         if finest is graph:
             return out
-        tail, head = graph.pixels.tail[out.cut], graph.pixels.head[out.cut]
-        whole = (self.face[tail] == self.face[head]) & (graph.labels[tail] == graph.labels[head])
-        return out.contract(out.cut[whole])
+        tail, head = (gathered(end, out.cut) for end in (graph.pixels.tail, graph.pixels.head))
+        whole = gathered(self.face, tail) == gathered(self.face, head)
+        whole &= gathered(graph.labels, tail) == gathered(graph.labels, head)
+        return out.contract(out.cut[np.flatnonzero(whole)])
 
     def tell(self, borders: BorderPieces, contact: np.ndarray, front: np.ndarray) -> None:
         """Write what is known of the edges of hidden faces into log-odds of contact and of the left in front."""
@@ -94,10 +99,12 @@ def hidden_faces(
     normal_map, least = graph.pixels.map, fewest_pixels(graph.sizes)
     found: list[tuple[np.ndarray, bool]] = []
     own, points = np.zeros(0, dtype=np.int64), np.zeros((0, 2))
+    sorted_pixels = cache(partial(sorted_by_key, graph.labels, graph.n_components))
 
     def plane_of(component: int) -> Plane:
         nonlocal own, points
-        own = np.flatnonzero(graph.labels == component)
+        order, end = sorted_pixels()
+        own = order[end[component - 1] if component else 0 : end[component]]
         plane = Plane(component, normals[:, component] / len(own), normal_map.camera, normal_map.shape)
         points = plane.points(normal_map.position[own])
         return plane

@@ -171,7 +171,7 @@ def _points(graph: Quotient, potential: np.ndarray, pixels: np.ndarray) -> np.nd
     row, column = rows_and_columns(seen.position[pixels], seen.shape[1])
     if not seen.camera.central:
         return np.stack([column, row, potential[pixels]], axis=-1).astype(np.float64)
-    rays = np.stack([one[row, column] for one in seen.camera.coordinates(seen.shape)], axis=-1)
+    rays = np.stack(seen.camera.coordinates_at(seen.shape, row, column), axis=-1)
     with np.errstate(over="ignore"):
         return np.exp(potential[pixels] - potential.mean())[..., None] * rays
 

@@ -46,6 +46,10 @@ class Camera:
         """
         return *self.slopes(shape), np.broadcast_to(np.ones((1, 1)), shape)
 
+    def coordinates_at(self, shape: Shape, row: np.ndarray, column: np.ndarray) -> tuple[np.ndarray, ...]:
+        """x, y, z of the rays of some pixels, by the rows and columns (...) in which they lie."""
+        return tuple(axis[row, column] for axis in self.coordinates(shape))
+
     def focal(self, shape: Shape) -> float | np.ndarray:
         """Pixels per unit of ray slope, or per radian: a number, or (H, W) where it varies over the image."""
         raise NotImplementedError
@@ -132,6 +136,10 @@ class Pinhole(Camera):
 
     def coordinates(self, shape: Shape) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return _of_pinhole(self, shape[0], shape[1])
+
+    def coordinates_at(self, shape: Shape, row: np.ndarray, column: np.ndarray) -> tuple[np.ndarray, ...]:
+        x, y, _ = self.coordinates(shape)
+        return x[0][column], y[:, 0][row], np.ones(row.shape)
 
     def focal(self, shape: Shape) -> float:
         return self.fx

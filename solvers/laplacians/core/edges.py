@@ -56,7 +56,8 @@ def sorted_by_key(key: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
         The places of key k are ``order[end[k - 1]:end[k]]``, for key 0 from 0 on.
     """
     if not suits(key):
-        return np.argsort(key, kind="stable"), np.cumsum(np.bincount(key, minlength=n))
+        few = key.astype(np.uint16) if n <= 2**16 else key  # numbers of two bytes are sorted in two passes
+        return np.argsort(few, kind="stable"), np.cumsum(np.bincount(key, minlength=n))
     order, start = np.empty(len(key), dtype=np.int32), np.zeros(n + 1, dtype=np.int64)
     sort_by_count(key, np.arange(len(key), dtype=np.int32), start, order)
     return order, start[:-1]
