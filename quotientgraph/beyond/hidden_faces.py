@@ -116,7 +116,7 @@ def hidden_faces(
         place = np.searchsorted(own, outline.beside)
         if outline.is_face(inside[place].mean(), int(np.count_nonzero(inside)), len(own), least):
             inside[place] = outline.ahead
-            found.append((own[inside], outline.ahead))
+            found.append((own[np.flatnonzero(inside)], outline.ahead))
     if not found:
         return None
     number, rank = numbered_faces(found, np.ones(normal_map.n_pixels, dtype=np.int8), least)

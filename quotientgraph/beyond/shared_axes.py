@@ -189,7 +189,7 @@ def _divided(
     apart = np.zeros(graph.n_components, dtype=np.bool_)
     for k in np.flatnonzero(parts.share < _CHOSEN.whole):
         pixels = np.flatnonzero(group[graph.labels] == names[k])
-        met = parts.meets(int(k), _points(graph, potential, pixels), graph.pixels.map.normals[pixels])
+        met = parts.meets(int(k), _points(graph, potential, pixels), graph.pixels.map.normals.take(pixels, axis=0))
         share = np.bincount(graph.labels[pixels], met, minlength=graph.n_components) / graph.sizes
         apart |= (group == names[k]) & (share < 0.5)
     tail, head = cut.pattern.tail, cut.pattern.head
