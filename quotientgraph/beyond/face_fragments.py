@@ -41,7 +41,9 @@ def settle_fragments(graph: Quotient, number: np.ndarray) -> None:
     tail, head = part[tail[inside]], part[head[inside]]
     told = np.empty(int(part.max()) + 1, dtype=np.int32)
     told[part] = number
-    number[:] = gathered(settled_parts(told, counts(part, len(told)), tail, head, np.ones(len(tail), dtype=np.int64)), part)
+    number[:] = gathered(
+        settled_parts(told, counts(part, len(told)), tail, head, np.ones(len(tail), dtype=np.int64)), part
+    )
 
 
 def settled_parts(

@@ -191,7 +191,7 @@ def numbered_faces(found: list[tuple[np.ndarray, bool]], size: np.ndarray, least
 def _contradicted(
     facts: PieceFacts, contact: np.ndarray, front: np.ndarray, tolerance: np.ndarray
 ) -> Callable[[RidgeChain], bool]:
-    """A function that tells whether most of the ridges of a chain cannot belong to the same face as the rest of the component.
+    """A function that tells whether most ridges of a chain cannot belong to the same face as the rest of the component.
 
     What falls away behind a ridge lies below the plane of the component. If it also touches the component at quite another
     offset, or stands in front of it, then the component goes on at another level. Where the component plainly hides it,

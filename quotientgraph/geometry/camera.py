@@ -151,7 +151,11 @@ def _of_pinhole(camera: Pinhole, height: int, width: int) -> tuple[np.ndarray, n
     x = (np.arange(width) - camera.cx) / camera.fx
     y = (np.arange(height) - camera.cy) / camera.fy
     shape = height, width
-    return np.broadcast_to(x[None, :], shape), np.broadcast_to(y[:, None], shape), np.broadcast_to(np.ones((1, 1)), shape)
+    return (
+        np.broadcast_to(x[None, :], shape),
+        np.broadcast_to(y[:, None], shape),
+        np.broadcast_to(np.ones((1, 1)), shape),
+    )
 
 
 @dataclass(frozen=True, eq=False)

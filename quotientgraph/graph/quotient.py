@@ -187,7 +187,9 @@ class Quotient:
         return replace(
             self,
             labels=labels,
-            cut=cut_edges(self.pixels, labels) if many else self.cut[np.flatnonzero(merged[self.tail] != merged[self.head])],
+            cut=cut_edges(self.pixels, labels)
+            if many
+            else self.cut[np.flatnonzero(merged[self.tail] != merged[self.head])],
             level=self.level + 1,
             seconds={},
             below=self,
