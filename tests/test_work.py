@@ -198,7 +198,8 @@ def test_joining_is_compiled_in_one_form(monkeypatch):
     judged = Judgement.of(room, filling.fill(room).potential)
     joining.places(judged)
     unsteadiness(judged, judged.witnesses)
-    assert len(forms) > 10 and len(set(forms)) == 1
+    assert len(forms) > 10
+    assert len(set(forms)) == 1
     assert all(in_a_row for _, in_a_row in forms[0])
 
 
