@@ -87,10 +87,10 @@ def _sorted_by(value: np.ndarray, *further: np.ndarray) -> np.ndarray:
     """
     order = np.argsort(value)
     ranked = value[order]
-    tied = np.zeros(len(order), dtype=np.bool_)
-    np.equal(ranked[1:], ranked[:-1], out=tied[1:])
-    tied[:-1] |= tied[1:]
-    tied = np.flatnonzero(tied)
+    equal = np.zeros(len(order), dtype=np.bool_)
+    np.equal(ranked[1:], ranked[:-1], out=equal[1:])
+    equal[:-1] |= equal[1:]
+    tied = np.flatnonzero(equal)
     among = np.sort(order[tied])
     order[tied] = among[np.lexsort((*(one[among] for one in reversed(further)), value[among]))]
     return order
