@@ -140,7 +140,11 @@ class Pinhole(Camera):
     def coordinates_at(self, shape: Shape, row: np.ndarray, column: np.ndarray) -> tuple[np.ndarray, ...]:
         x, y, _ = self.coordinates(shape)
         across = x[0][column]
-        return across, y[:, 0][row], np.ones_like(across)  # laid out like the others: sums depend on it in the last digit
+        return (
+            across,
+            y[:, 0][row],
+            np.ones_like(across),
+        )  # laid out like the others: sums depend on it in the last digit
 
     def focal(self, shape: Shape) -> float:
         return self.fx
