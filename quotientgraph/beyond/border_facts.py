@@ -13,6 +13,7 @@ from laplacians.core.sorting import order_within, sort_runs
 
 from ..geometry.jumps import crease_jumps
 from ..geometry.normals import rows_and_columns
+from ..geometry.rays import rays_at
 from ..graph.quotient import Quotient
 from .border_pieces import BorderPieces
 
@@ -193,7 +194,7 @@ def _attitudes(
     # The viewing ray, and the way from left to right across the border at right angles to it.
     if camera.central:
         places = (rows_and_columns(normal_map.position[k], normal_map.shape[1]) for k in (a, b))
-        at_left, at_right = (camera.coordinates_at(normal_map.shape, *at) for at in places)
+        at_left, at_right = (rays_at(camera.coordinates(normal_map.shape), *at) for at in places)
         ray = np.stack([mean(one + other) for one, other in zip(at_left, at_right, strict=True)])
         across = np.stack([mean(other - one) for one, other in zip(at_left, at_right, strict=True)])
     else:

@@ -57,9 +57,8 @@ def propagated(
     borders: BorderPieces, facts: PieceFacts, contact: np.ndarray, front: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Log-odds of contact and of the left in front, (n_pieces,) each, improved by the junctions."""
-    belief = log_probabilities(contact, front)
     contact, front = propagate(
-        belief,
+        log_probabilities(contact, front),
         junctions(borders, facts),
         following(borders, facts),
         without_owner(np.array(_FACTORS.orders)),
@@ -70,12 +69,11 @@ def propagated(
 
 def log_probabilities(contact: np.ndarray, front: np.ndarray) -> np.ndarray:
     """(3, ...) log-probabilities of the states from log-odds (...) of contact and of the left in front."""
-    # Both log-probabilities of a choice have a logarithm in common, which takes most of the time.
-    (touching, torn), (left, right) = (
-        [np.maximum(one, 0) + common for one in (-odds, odds)]
-        for odds, common in ((odds, np.logaddexp(0, -np.abs(odds))) for odds in (contact, front))
-    )
-    return np.stack([-touching, -torn - left, -torn - right])
+    # Both sides of a choice have a logarithm in common, which takes most of the time.
+    one, other = np.logaddexp(0, -np.abs(contact)), np.logaddexp(0, -np.abs(front))
+    torn = -(np.maximum(contact, 0) + one)
+    in_front = torn - (np.maximum(-front, 0) + other), torn - (np.maximum(front, 0) + other)
+    return np.stack([-(np.maximum(-contact, 0) + one), *in_front])
 
 
 def propagate(

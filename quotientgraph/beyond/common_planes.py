@@ -21,6 +21,7 @@ import numpy as np
 from laplacians.core.arrays import product, sums
 
 from ..geometry.normals import NormalMap, rows_and_columns
+from ..geometry.rays import rays_at
 from .border_facts import group_medians
 from .border_junctions import log_probabilities
 from .flatness import FEWEST, LARGE
@@ -125,7 +126,7 @@ def _below(seen: NormalMap, potential: np.ndarray, pixel: np.ndarray, normal: np
     row, column = rows_and_columns(seen.position[pixel], seen.shape[1])
     if not seen.camera.central:
         return potential + (normal[0] * column + normal[1] * row) / np.minimum(normal[2], -1e-9)
-    x, y, z = seen.camera.coordinates_at(seen.shape, row, column)
+    x, y, z = rays_at(seen.camera.coordinates(seen.shape), row, column)
     # A surface that is seen faces the camera, but not always by the common normal of its kind.
     return potential + np.log(np.maximum(-(x * normal[0] + y * normal[1] + z * normal[2]), 1e-9))
 

@@ -20,6 +20,7 @@ from laplacians.core.edges import sorted_by_key
 
 from ..geometry.jumps import crease_jumps
 from ..geometry.normals import rows_and_columns
+from ..geometry.rays import rays_at
 from ..geometry.wrapping import Wrap
 from ..graph.quotient import Quotient
 from ..graph.selection import connected_components
@@ -171,7 +172,7 @@ def _points(graph: Quotient, potential: np.ndarray, pixels: np.ndarray) -> np.nd
     row, column = rows_and_columns(seen.position[pixels], seen.shape[1])
     if not seen.camera.central:
         return np.stack([column, row, potential[pixels]], axis=-1).astype(np.float64)
-    rays = np.stack(seen.camera.coordinates_at(seen.shape, row, column), axis=-1)
+    rays = np.stack(rays_at(seen.camera.coordinates(seen.shape), row, column), axis=-1)
     with np.errstate(over="ignore"):
         return np.exp(potential[pixels] - potential.mean())[..., None] * rays
 

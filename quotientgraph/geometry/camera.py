@@ -12,13 +12,14 @@ The formulas are the same for both: depth is what a ray is multiplied by.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .focal import Shape, pixels_per_radian, pixels_per_slope
+from .rays import pinhole_slopes
 from .sphere import cube_to_panorama, equirectangular_rays, face_rays, unit_coordinates
 
 # The paper's thresholds are log-depths at the focal length of its benchmark, in pixels. Times that focal length they are
@@ -45,10 +46,6 @@ class Camera:
         z is 1, or for a spherical camera the length of the ray is.
         """
         return *self.slopes(shape), np.broadcast_to(np.ones((1, 1)), shape)
-
-    def coordinates_at(self, shape: Shape, row: np.ndarray, column: np.ndarray) -> tuple[np.ndarray, ...]:
-        """x, y, z of the rays of some pixels, by the rows and columns (...) in which they lie."""
-        return tuple(axis[row, column] for axis in self.coordinates(shape))
 
     def focal(self, shape: Shape) -> float | np.ndarray:
         """Pixels per unit of ray slope, or per radian: a number, or (H, W) where it varies over the image."""
@@ -132,35 +129,10 @@ class Pinhole(Camera):
         return np.array([[self.fx, 0, self.cx], [0, self.fy, self.cy], [0, 0, 1]])
 
     def slopes(self, shape: Shape) -> tuple[np.ndarray, np.ndarray]:
-        return self.coordinates(shape)[:2]
-
-    def coordinates(self, shape: Shape) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return _of_pinhole(self, shape[0], shape[1])
-
-    def coordinates_at(self, shape: Shape, row: np.ndarray, column: np.ndarray) -> tuple[np.ndarray, ...]:
-        x, y, _ = self.coordinates(shape)
-        across = x[0][column]
-        return (
-            across,
-            y[:, 0][row],
-            np.ones_like(across),
-        )  # laid out like the others: sums depend on it in the last digit
+        return pinhole_slopes(self.fx, self.fy, self.cx, self.cy, *shape)
 
     def focal(self, shape: Shape) -> float:
         return self.fx
-
-
-@lru_cache(maxsize=16)
-def _of_pinhole(camera: Pinhole, height: int, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The coordinates of a camera's rays: views of a row, a column and a number, which dozens of places ask for."""
-    x = (np.arange(width) - camera.cx) / camera.fx
-    y = (np.arange(height) - camera.cy) / camera.fy
-    shape = height, width
-    return (
-        np.broadcast_to(x[None, :], shape),
-        np.broadcast_to(y[:, None], shape),
-        np.broadcast_to(np.ones((1, 1)), shape),
-    )
 
 
 @dataclass(frozen=True, eq=False)
