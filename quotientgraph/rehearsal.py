@@ -124,7 +124,7 @@ def _judging() -> None:
     """Let two borders that follow each other tell each other what they are, where none meet."""
     meeting = np.empty((0, 3), dtype=np.int32), np.empty((0, 3), dtype=np.int8), np.empty(0, dtype=np.int8)
     follow = np.array([[0, 1]], dtype=np.int32), np.zeros(1, dtype=np.int8)
-    propagate(np.zeros((2, 3)), meeting, follow, np.zeros((3, 9)), np.zeros((3, 3, 3)))
+    propagate(np.zeros((3, 2)), meeting, follow, np.zeros((3, 9)), np.zeros((3, 3, 3)))
 
 
 def _joining_of_borders(graph: QuotientGraph) -> None:

@@ -222,7 +222,8 @@ class TestOffsets:
             return (weight * state).sum(axis=1), (np.abs(miss) <= tolerance).any(axis=1)
 
         delta, lead = np.empty(1), np.empty(1)
-        given = offset, tolerance, weight, touch, low, high
+        pull = weight / tolerance**2 / (1 + np.exp(np.maximum(low, high) - touch))
+        given = offset, tolerance, weight, touch, low, high, pull
         best_offsets(np.array([0, n]), *given, 1e-3, np.ones(1, dtype=bool), delta, lead)
         grid = np.sort(np.concatenate([np.linspace(-5, 5, 20001), offset]))
         value, touching = likelihood(grid)

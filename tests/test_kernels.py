@@ -22,6 +22,7 @@ from laplacians.backends.direct import Direct
 from laplacians.backends.numba_cg import NumbaCG
 from laplacians.core import edges, lookups
 from laplacians.core.jit import Kernel
+from laplacians.core.sorting import sort_runs
 from laplacians.direct.inverse import inverse_entries
 from laplacians.direct.pieces import solve_pieces
 from laplacians.multigrid import contraction, grid, hierarchy, smoothing, vectors
@@ -117,6 +118,9 @@ def solve_everything(seed):
     edges.group_edges(system.n, *(np.asarray(a, dtype=np.int32) for a in graph(seed)[1:3]))
     lookups.first_places(system.pieces, int(system.pieces.max()) + 1)
     lookups.placed(np.zeros(system.n), np.arange(system.n, dtype=np.int32), system.n)
+    values, start = np.array([3.0, 1.0, 2.0, *np.arange(40.0)[::-1]]), np.array([0, 3, 3, 43])
+    sort_runs(values, start)
+    assert all((np.diff(run) >= 0).all() for run in np.split(values, start[1:-1]))
     kinds = Direct(dense_up_to=0), laplacians.Multigrid(coarsest=6, rtol=1e-4), NumbaCG(rtol=1e-3, maxiter=300)
     found = [kind.solve(system) for kind in kinds]
     factor = kinds[0].factor(system)

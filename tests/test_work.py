@@ -18,12 +18,14 @@ from laplacians.core.sharing import at_most
 from laplacians.direct.cholesky import analyse
 from laplacians.multigrid.hierarchy import Hierarchy
 from quotientgraph import QuotientGraph, integrate, scenes, solvers
-from quotientgraph.beyond import absorbing, automatic_angle
+from quotientgraph.beyond import absorbing, automatic_angle, joining
 from quotientgraph.beyond.border_facts import PieceFacts
 from quotientgraph.beyond.border_pieces import BorderPieces
 from quotientgraph.beyond.face_planes import Plane
 from quotientgraph.beyond.hidden_faces import hidden_faces
 from quotientgraph.beyond.joining import Judgement
+from quotientgraph.beyond.steadiness import unsteadiness
+from quotientgraph.beyond.turned_parts import _starts
 from quotientgraph.io import evidence
 from quotientgraph.io.evidence import NormalSample
 from quotientgraph.method import filling
@@ -90,8 +92,8 @@ def test_jumps_of_borders_are_computed_once(room, calls):
     assert calls["_trace"] == calls["_divide"] == 1
     calls.clear()
     PieceFacts.measure(room, np.zeros(room.pixels.n_pixels), borders)
-    assert calls["_planar"] == 1
-    assert sum(calls.values()) - calls["entries"] == 1
+    assert calls["_planar"] == calls["_insert"] == 1  # jumps, and sorting for the medians of their offsets
+    assert sum(calls.values()) - calls["entries"] == 2
     assert calls["entries"] <= 3 * len(borders.row) + 3 * room.pixels.n_pixels
 
 
@@ -182,6 +184,30 @@ def test_the_ordering_fills_in_little(side, entries, work):
     count = np.diff(a.start)
     assert a.n_nonzeros / side**2 < entries
     assert np.sum(count.astype(float) ** 2) / side**2 < work
+
+
+def test_joining_is_compiled_in_one_form(monkeypatch):
+    # Arrays with gaps between their values would be another type, for which the largest kernels are compiled once more.
+    forms = []
+    monkeypatch.setattr(
+        joining,
+        "join_groups",
+        lambda *args: forms.append(tuple((a.dtype, a.flags.c_contiguous) for a in args if isinstance(a, np.ndarray))),
+    )
+    room = graph_of("room", (120, 160))
+    judged = Judgement.of(room, filling.fill(room).potential)
+    joining.places(judged)
+    unsteadiness(judged, judged.witnesses)
+    assert len(forms) > 10
+    assert len(set(forms)) == 1
+    assert all(in_a_row for _, in_a_row in forms[0])
+
+
+def test_no_axis_is_sought_twice():
+    labels = np.array([[7] * 9, [1] * 5 + [2] * 4])
+    part, weight = _starts(labels)
+    tried = [tuple(weight[part == k].sum(axis=1).astype(int)) for k in range(2)]
+    assert tried == [(9, 0), (9, 5, 4, 0)]  # one component alone is the whole part
 
 
 def test_the_ordering_of_a_quotient_graph(crowd):

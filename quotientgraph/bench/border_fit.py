@@ -99,7 +99,7 @@ def factors(views: list[View], contact: np.ndarray, front: np.ndarray) -> tuple[
     seen, expected = np.full((2, 3, 9), 2.0)
     beside, by_chance = np.full((2, 3, 3, 3), 2.0)
     for one in views:
-        p = np.exp(log_probabilities(one.contact @ contact, one.front @ front))
+        p = np.exp(log_probabilities(one.contact @ contact, one.front @ front)).T
         pieces, sign, geometry = one.meeting
         sure = (one.state[pieces] >= 0).all(axis=1)
         pieces, sign, geometry = pieces[sure], sign[sure], geometry[sure]

@@ -17,6 +17,7 @@ from laplacians.core.arrays import gathered
 from laplacians.core.edges import root_of
 from laplacians.core.jit import WHOLE, kernel, portion
 
+from ..geometry.normals import rows_and_columns
 from ..graph.quotient import Quotient
 
 _Q = TypeVar("_Q", bound=Quotient)
@@ -28,11 +29,12 @@ _WIDEST = 60.0  # degrees: beyond it nothing is absorbed
 def absorbed(graph: _Q) -> _Q:
     """The graph with its crumbs contracted into their most similar neighbours, one level up."""
     pixels, tail, head = graph.pixels, graph.tail, graph.head
-    angle, edge = absorbing_angles(graph, np.minimum(graph.sizes[tail], graph.sizes[head]))
+    size = graph.sizes.astype(np.int32)
+    angle, edge = absorbing_angles(graph, np.minimum(gathered(size, tail), gathered(size, head)))
     at = (gathered(pixels.map.position, end, graph.cut[edge]) for end in (pixels.tail, pixels.head))
     away = from_middle(pixels.map.shape, *at)
     chosen = absorbing_edges(tail[edge], head[edge], angle, away, graph.sizes, graph.angle)
-    return graph.contract(graph.cut[edge[chosen]])
+    return graph.contract(graph.cut[edge[np.flatnonzero(chosen)]])
 
 
 def absorbing_angles(graph: Quotient, smaller: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -51,7 +53,7 @@ def absorbing_angles(graph: Quotient, smaller: np.ndarray) -> tuple[np.ndarray, 
 
 def from_middle(shape: tuple[int, int], tail: np.ndarray, head: np.ndarray) -> np.ndarray:
     """(n,) how far the middles of edges between flat positions lie from the middle of the image, squared, in half pixels."""
-    (row, column), (row_head, column_head) = (np.divmod(end, shape[1]) for end in (tail, head))
+    (row, column), (row_head, column_head) = (rows_and_columns(end, shape[1]) for end in (tail, head))
     return (row + row_head - shape[0] + 1.0) ** 2 + (column + column_head - shape[1] + 1.0) ** 2
 
 
@@ -84,10 +86,11 @@ def _sorted_by(value: np.ndarray, *further: np.ndarray) -> np.ndarray:
     The same as ``np.lexsort``, which sorts all entries by every value; here only those with an equal are.
     """
     order = np.argsort(value)
-    equal = np.diff(value[order]) == 0
-    tied = np.zeros(len(order), dtype=np.bool_)
-    tied[1:] |= equal
-    tied[:-1] |= equal
+    ranked = value[order]
+    equal = np.zeros(len(order), dtype=np.bool_)
+    np.equal(ranked[1:], ranked[:-1], out=equal[1:])
+    equal[:-1] |= equal[1:]
+    tied = np.flatnonzero(equal)
     among = np.sort(order[tied])
     order[tied] = among[np.lexsort((*(one[among] for one in reversed(further)), value[among]))]
     return order

@@ -130,7 +130,7 @@ def _cues_of_components(
 def _cues_of_pair(facts: PieceFacts, contact: np.ndarray, front: np.ndarray, slack: np.ndarray, found: Cues) -> None:
     """What the other pieces between the same two components ask for."""
     number, offset, weight = facts.pair_number, facts.pair_offset, weight_of_sides(facts.n)
-    order = np.lexsort((offset, number))
+    order = facts.by_offset
     start = np.append(0, np.cumsum(np.bincount(number)))
     first, last = start[number], start[number + 1]
     begin, end = np.empty(len(order), dtype=np.int64), np.empty(len(order), dtype=np.int64)
@@ -139,10 +139,10 @@ def _cues_of_pair(facts: PieceFacts, contact: np.ndarray, front: np.ndarray, sla
     low, bend = facts.left < facts.right, facts.lean_left + facts.lean_right
     told = weight * _chance(contact)
     parts = [
-        weight * states[:, 0],
-        weight * np.where(low, states[:, 1], states[:, 2]),
-        weight * np.where(low, states[:, 2], states[:, 1]),
-        weight * states.max(axis=1),
+        weight * states[0],
+        weight * np.where(low, states[1], states[2]),
+        weight * np.where(low, states[2], states[1]),
+        weight * states.max(axis=0),
         facts.n,
         told,
         told * (bend > RIDGE),

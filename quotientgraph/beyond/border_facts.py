@@ -9,9 +9,11 @@ from functools import cached_property
 
 import numpy as np
 
-from laplacians.core.arrays import order_within
+from laplacians.core.sorting import order_within, sort_runs
 
 from ..geometry.jumps import crease_jumps
+from ..geometry.normals import rows_and_columns
+from ..geometry.rays import rays_at
 from ..graph.quotient import Quotient
 from .border_pieces import BorderPieces
 
@@ -101,6 +103,11 @@ class PieceFacts:
         return order[end[k - 1] if k else 0 : end[k]]
 
     @cached_property
+    def by_offset(self) -> np.ndarray:
+        """(n_pieces,) the pieces in the order of their pairs and, in each pair, of `pair_offset`."""
+        return order_within(self.pair_number, self.pair_offset)
+
+    @cached_property
     def pair_offset(self) -> np.ndarray:
         """(n_pieces,) `offset`, of the component with the smaller number against the other one."""
         return np.where(self.left < self.right, self.offset, -self.offset)
@@ -161,13 +168,14 @@ class PieceFacts:
 
 def group_medians(group: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
     """(n,) median of the values of each group, 0 for an empty one."""
-    out = np.zeros(n)
-    if len(group):
-        order = order_within(group, values)
-        first = np.flatnonzero(np.diff(group[order], prepend=-1))
-        count = np.diff(np.append(first, len(order)))
-        ranked = values[order]
-        out[group[order][first]] = 0.5 * (ranked[first + (count - 1) // 2] + ranked[first + count // 2])
+    in_a_row = (group[1:] >= group[:-1]).all()
+    ranked = values.copy() if in_a_row else values[np.argsort(group.astype(np.min_scalar_type(n)), kind="stable")]
+    count = np.bincount(group, minlength=n)
+    start = np.append(0, np.cumsum(count))
+    sort_runs(ranked, start)
+    out, used = np.zeros(n), np.flatnonzero(count)
+    first, count = start[used], count[used]
+    out[used] = 0.5 * (ranked[first + (count - 1) // 2] + ranked[first + count // 2])
     return out
 
 
@@ -181,13 +189,12 @@ def _attitudes(
     """How the mean normals beside each piece stand: lean over the border and facing of both sides, and their angle."""
     camera, normal_map = graph.pixels.map.camera, graph.pixels.map
     a, b = borders.left[inside], borders.right[inside]
-    sides = [np.stack([mean(normal_map.normals[k, axis]) for axis in range(3)]) for k in (a, b)]
+    sides = [np.stack([mean(axis) for axis in normal_map.normals.take(k, axis=0).T]) for k in (a, b)]
     sides = [s / np.maximum(np.linalg.norm(s, axis=0), 1e-12) for s in sides]
     # The viewing ray, and the way from left to right across the border at right angles to it.
     if camera.central:
-        axes, width = camera.coordinates(normal_map.shape), normal_map.shape[1]
-        places = (np.divmod(normal_map.position[k], width) for k in (a, b))
-        at_left, at_right = ([axis[at] for axis in axes] for at in places)
+        places = (rows_and_columns(normal_map.position[k], normal_map.shape[1]) for k in (a, b))
+        at_left, at_right = (rays_at(camera.coordinates(normal_map.shape), *at) for at in places)
         ray = np.stack([mean(one + other) for one, other in zip(at_left, at_right, strict=True)])
         across = np.stack([mean(other - one) for one, other in zip(at_left, at_right, strict=True)])
     else:
@@ -216,9 +223,11 @@ def _fitted_lines(borders: BorderPieces) -> tuple[np.ndarray, np.ndarray]:
     def total(values: np.ndarray) -> np.ndarray:
         return np.bincount(piece, values, n_pieces)
 
-    row, column = total(borders.row / n[piece]), total(borders.column / n[piece])
+    each = n[piece]
+    row, column = total(borders.row / each), total(borders.column / each)
     v, u = borders.row - row[piece], borders.column - column[piece]
-    mixed, wider, spread = 2 * total(v * u), total(u * u) - total(v * v), total(u * u) + total(v * v)
+    mixed, wide, high = 2 * total(v * u), total(u * u), total(v * v)
+    wider, spread = wide - high, wide + high
     # Functions of the standard library: those of NumPy differ in the last digit from processor to processor.
     turn = [0.5 * math.atan2(y, x) for y, x in zip(mixed.tolist(), wider.tolist())]
     along, down = np.array(list(map(math.cos, turn))), np.array(list(map(math.sin, turn)))
@@ -237,8 +246,9 @@ def _fitted_lines(borders: BorderPieces) -> tuple[np.ndarray, np.ndarray]:
     curved = np.flatnonzero((n >= 8) & ~round_about)
     system = np.stack([np.stack([s[curved] for s in sums[i : i + 3]], axis=-1) for i in range(3)], axis=1)
     bend[curved] = np.linalg.solve(system, right[curved][..., None])[..., 0]
-    away = bend[piece, 0] + bend[piece, 1] * t + bend[piece, 2] * t * t - h
-    step = np.abs(np.where(borders.row % 1 != 0, dx, dy))
+    level, tilt, curve = bend.T.take(piece, axis=1)
+    away = level + tilt * t + curve * t * t - h
+    step = np.abs(np.where(borders.down == 0, dx, dy))  # across a side that goes along a row, between two rows
     crossing = np.where(step > 0.2, np.clip(0.5 + away / np.maximum(step, 0.2), 0.0, 1.0), 0.5)
     ends = (np.minimum.reduceat(t, start), np.maximum.reduceat(t, start)) if n_pieces else (row, row)
     return np.column_stack([row, column, down, along, *ends, bend]), crossing

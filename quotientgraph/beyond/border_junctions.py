@@ -57,9 +57,8 @@ def propagated(
     borders: BorderPieces, facts: PieceFacts, contact: np.ndarray, front: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Log-odds of contact and of the left in front, (n_pieces,) each, improved by the junctions."""
-    belief = log_probabilities(contact, front)
     contact, front = propagate(
-        belief,
+        log_probabilities(contact, front),
         junctions(borders, facts),
         following(borders, facts),
         without_owner(np.array(_FACTORS.orders)),
@@ -69,9 +68,12 @@ def propagated(
 
 
 def log_probabilities(contact: np.ndarray, front: np.ndarray) -> np.ndarray:
-    """(n_pieces, 3) log-probabilities of the states from log-odds of contact and of the left in front."""
-    torn = -np.logaddexp(0, contact)
-    return np.column_stack([-np.logaddexp(0, -contact), torn - np.logaddexp(0, -front), torn - np.logaddexp(0, front)])
+    """(3, ...) log-probabilities of the states from log-odds (...) of contact and of the left in front."""
+    # Both sides of a choice have a logarithm in common, which takes most of the time.
+    one, other = np.logaddexp(0, -np.abs(contact)), np.logaddexp(0, -np.abs(front))
+    torn = -(np.maximum(contact, 0) + one)
+    in_front = torn - (np.maximum(-front, 0) + other), torn - (np.maximum(front, 0) + other)
+    return np.stack([-(np.maximum(-contact, 0) + one), *in_front])
 
 
 def propagate(
@@ -81,11 +83,11 @@ def propagate(
     orders: np.ndarray,
     neighbours: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Log-odds of contact and of the left in front after belief propagation from log-probabilities (n_pieces, 3).
+    """Log-odds of contact and of the left in front after belief propagation from log-probabilities (3, n_pieces).
 
     `meeting` and `follow` are what `junctions` and `following` return; `orders` and `neighbours` are log-factors.
     """
-    own, belief = belief, belief.copy()
+    own, belief = np.ascontiguousarray(belief.T), np.array(belief.T, order="C")
     pieces, sign, geometry = meeting
     kind = 8 * geometry.astype(np.int64) + (sign < 0) @ np.array([1, 2, 4])
     _propagate(

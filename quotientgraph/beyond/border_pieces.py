@@ -15,6 +15,7 @@ import numpy as np
 
 from laplacians.core.jit import kernel
 
+from ..geometry.normals import rows_and_columns
 from ..graph.quotient import Quotient
 
 # How far, in pixels, the sides of a piece may lie from the line between its ends.
@@ -136,7 +137,7 @@ def _traced(
         upper,
     )
     n = len(right) + len(down)
-    degree = (follows >= 0) @ np.ones(4, dtype=np.int8)
+    degree = np.add.reduce((follows >= 0).T, dtype=np.int8)
     begin = np.concatenate([np.flatnonzero(degree & 5), np.flatnonzero(degree == 2)])  # 1, 3 or 4; then 2
     corner, turn, chains = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int8), np.zeros(n + 1, dtype=np.int32)
     n_chains = _trace(follows, degree, begin, np.zeros(follows.shape, dtype=np.bool_), corner, turn, chains)
@@ -144,7 +145,7 @@ def _traced(
     last = chains[1:] - 1
     ends = np.column_stack([corner[chains[:-1]], follows[corner[last], turn[last]]])
     ends = np.where(degree[ends] == 2, -1, number[ends])
-    return *np.divmod(number[corner], stride), turn, chains, ends
+    return *rows_and_columns(number[corner], stride), turn, chains, ends
 
 
 @kernel

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from laplacians.core.arrays import blocks
+from laplacians.core.arrays import blocks, gathered
 from laplacians.core.jit import WHOLE, kernel, portion
 
 from ..geometry.normals import row_and_column
@@ -49,6 +49,7 @@ class _Constants:
 
 _RIGHT, _CHOSEN = _Right(), _Constants()
 _NOTHING = 60.0  # times the reach: beyond it a contradiction counts less than can be added to a number
+_AT_ONCE = 2**17  # pixels: so many are looked up by a kernel
 _CELL = 4  # pixels: the side of the cells for which nearness is computed
 
 
@@ -68,10 +69,13 @@ def certainty(judged: Judgement, settled: tuple[tuple[int, int], ...] = ()) -> n
     cues, out = _component_cues(judged, settled)
     of_component = sum(getattr(_RIGHT, name) * cue for name, cue in cues.items())
     of_component += _RIGHT.always + (_CHOSEN.straightened if judged.graph.pixels.map.straightened else 0.0)
-    for part in blocks(len(out)):
-        odds = of_component[labels[part]]
-        odds += _RIGHT.contradicted_near * np.log1p(out[part])
-        out[part] = 1 / (1 + np.exp(-odds))
+    for part in blocks(len(out), _AT_ONCE):
+        odds = gathered(of_component, labels[part])
+        near = np.flatnonzero(out[part])
+        odds[near] += _RIGHT.contradicted_near * np.log1p(out[part][near])
+        np.exp(np.negative(odds, out=odds), out=odds)
+        odds += 1
+        np.divide(1, odds, out=out[part])
     return out
 
 

@@ -143,13 +143,15 @@ class _Pair:
         across[0] = cross(direction, np.eye(3)[np.argmin(np.abs(direction))])
         across[0] /= np.linalg.norm(across[0])
         across[1] = cross(direction, across[0])
+        turning = [cross(one, direction) for one in across]
         lines, slopes = np.empty((2, 6)), np.zeros((2, 6, 5))
+        lines[:, :3], slopes[:, :3, :2] = direction, across.T
         for k, (place, rate) in enumerate(((point, 1.0), (back, np.exp(-shift) if self.central else 1.0))):
             local = (place - self.centre[k]) / self.size[k]
-            lines[k] = np.append(direction, cross(local, direction))
+            lines[k, 3:] = cross(local, direction)
             for i in range(2):
-                slopes[k, :, i] = np.append(across[i], cross(local, across[i]))
-                slopes[k, 3:, 2 + i] = cross(across[i], direction) * (rate * self.length / self.size[k])
+                slopes[k, 3:, i] = cross(local, across[i])
+                slopes[k, 3:, 2 + i] = turning[i] * (rate * self.length / self.size[k])
         slopes[1, 3:, 4] = cross(falling, direction) * (self.span / self.size[1])
         return (self.root @ lines[:, :, None]).ravel(), self.root @ slopes, across
 

@@ -20,7 +20,8 @@ import numpy as np
 
 from laplacians.core.arrays import product, sums
 
-from ..geometry.normals import NormalMap
+from ..geometry.normals import NormalMap, rows_and_columns
+from ..geometry.rays import rays_at
 from .border_facts import group_medians
 from .border_junctions import log_probabilities
 from .flatness import FEWEST, LARGE
@@ -79,23 +80,30 @@ class FlatFaces:
         number[large] = np.arange(len(large))
         pixel = np.concatenate([side[side >= 0] for side in (borders.left, borders.right)])
         of = number[graph.labels[pixel]]
-        pixel, of = pixel[of >= 0], of[of >= 0]
+        kept = np.flatnonzero(of >= 0)
+        pixel, of = pixel[kept], of[kept]
         # Of very long borders some stretches, within which pixels are neighbours.
-        some = (np.arange(len(pixel)) // _STRETCH) % (1 + len(pixel) // _SIDES) == 0
-        pixel, of = pixel[some], of[some]
-        normals = seen.normals[pixel]
+        if len(pixel) >= _SIDES:
+            some = np.flatnonzero((np.arange(len(pixel)) // _STRETCH) % (1 + len(pixel) // _SIDES) == 0)
+            pixel, of = pixel[some], of[some]
+        normals = np.ascontiguousarray(
+            seen.normals.take(pixel, axis=0).T
+        )  # sums over rows of three take ten times as long
         # Medians, because crumbs along the outlines have been absorbed.
-        normal = np.stack([group_medians(of, normals[:, axis], len(large)) for axis in range(3)], axis=1)
+        normal = np.stack([group_medians(of, axis, len(large)) for axis in normals], axis=1)
         normal /= np.maximum(np.linalg.norm(normal, axis=1), 1e-12)[:, None]
-        bend = group_medians(of, 1 - (normals * normal[of]).sum(axis=1), len(large))
-        follows = (of[1:] == of[:-1]) & (pixel[1:] != pixel[:-1])  # mostly neighbours: they tell the noise
-        noise = 0.25 * np.square(normals[1:] - normals[:-1]).sum(axis=1)[follows]
+        bend = group_medians(of, 1 - (normals * normal.T.take(of, axis=1)).sum(axis=0), len(large))
+        follows = np.flatnonzero(
+            (of[1:] == of[:-1]) & (pixel[1:] != pixel[:-1])
+        )  # mostly neighbours: they tell the noise
+        noise = 0.25 * np.square(normals[:, 1:] - normals[:, :-1]).sum(axis=0)[follows]
         noise = group_medians(of[1:][follows], noise, len(large))
         flat = (bend < _CHOSEN.scatter + 1.2 * noise) & (np.bincount(of, minlength=len(large)) > 0)
         kind = _kinds(normal, flat)
         common = np.stack([sums(kind + 1, size[large] * normal[:, axis], len(large) + 1) for axis in range(3)], axis=1)
         common /= np.maximum(np.linalg.norm(common, axis=1), 1e-12)[:, None]
-        height = group_medians(of, _below(seen, judged.potential[pixel], pixel, common[kind[of] + 1]), len(large))
+        below = _below(seen, judged.potential[pixel], pixel, common.T.take(kind[of] + 1, axis=1))
+        height = group_medians(of, below, len(large))
         return cls(large[flat], kind[flat], height[flat])
 
 
@@ -111,16 +119,16 @@ def _kinds(normal: np.ndarray, flat: np.ndarray) -> np.ndarray:
 
 
 def _below(seen: NormalMap, potential: np.ndarray, pixel: np.ndarray, normal: np.ndarray) -> np.ndarray:
-    """(n,) where planes through pixels with the given normals (n, 3) lie, in the unit of the potential.
+    """(n,) where planes through pixels with the given normals (3, n) lie, in the unit of the potential.
 
     It is the logarithm of their distance to the camera, or where a parallel ray through the origin meets them.
     """
-    row, column = np.divmod(seen.position[pixel], seen.shape[1])
+    row, column = rows_and_columns(seen.position[pixel], seen.shape[1])
     if not seen.camera.central:
-        return potential + (normal[:, 0] * column + normal[:, 1] * row) / np.minimum(normal[:, 2], -1e-9)
-    rays = np.stack([axis[row, column] for axis in seen.camera.coordinates(seen.shape)], axis=1)
+        return potential + (normal[0] * column + normal[1] * row) / np.minimum(normal[2], -1e-9)
+    x, y, z = rays_at(seen.camera.coordinates(seen.shape), row, column)
     # A surface that is seen faces the camera, but not always by the common normal of its kind.
-    return potential + np.log(np.maximum(-(rays * normal).sum(axis=1), 1e-9))
+    return potential + np.log(np.maximum(-(x * normal[0] + y * normal[1] + z * normal[2]), 1e-9))
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,8 +180,8 @@ class PlanePairs:
         contact, front = (np.clip(odds, -_CHOSEN.most_odds, _CHOSEN.most_odds) for odds in self.odds())
         kept = contact > _CHOSEN.likely
         states = log_probabilities(contact[kept], front[kept])
-        tolerance, weight = (np.full(len(states), value) for value in (_CHOSEN.miss * span, _CHOSEN.weight))
-        return (self.left[kept], self.right[kept], self.offset[kept], tolerance, weight, *states.T)
+        tolerance, weight = (np.full(states.shape[1], value) for value in (_CHOSEN.miss * span, _CHOSEN.weight))
+        return (self.left[kept], self.right[kept], self.offset[kept], tolerance, weight, *states)
 
 
 @cache

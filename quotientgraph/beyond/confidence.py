@@ -106,7 +106,9 @@ def _squares(
         What a component counts in the mean.
     """
     twice, piece, moved = 2 * np.sqrt(system.weight), system.pattern.pieces, np.empty((n_probes, system.n))
-    signs, whole = [np.packbits(random.integers(0, 2, len(twice)) > 0) for _ in moved], np.bincount(piece, size)
+    # The highest bit of a number of 32 bits is the sign: `integers(0, 2, n)` draws it, too, but writes four times as much.
+    drawn = (random.integers(0, 2**32, len(twice), dtype=np.uint32) for _ in moved)
+    signs, whole = [np.packbits(one >= 2**31) for one in drawn], np.bincount(piece, size)
 
     def pull(part: slice) -> None:
         """Write the right-hand side of a probe or, without a factor, its solution."""

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from laplacians.core.arrays import gathered
 from laplacians.core.sharing import in_blocks
 
 from ..geometry.jumps import interval
+from ..geometry.normals import rows_and_columns
 from ..graph.quotient import Quotient
 from ..method.weights import DOUBT
 
@@ -37,15 +39,15 @@ def gaps(graph: Quotient, potential: np.ndarray, edges: np.ndarray | None = None
         0 where the two surfaces may touch.
     """
     pixels, edges = graph.pixels, graph.cut if edges is None else edges
-    out = np.empty(len(edges))
+    tail, head = (gathered(end, edges) for end in (pixels.tail, pixels.head))
+    out = gathered(potential, tail)
+    out -= gathered(potential, head)
 
     def write(part: slice) -> None:
-        tail, head = pixels.tail[edges[part]], pixels.head[edges[part]]
-        low, high = interval(pixels.map, tail, head)
-        jump = potential[tail] - potential[head]
-        low -= jump
-        jump -= high
-        np.maximum(np.maximum(low, jump, out=low), 0.0, out=low)
+        low, high = interval(pixels.map, tail[part], head[part])
+        low -= out[part]
+        np.maximum(low, out[part] - high, out=low)
+        np.maximum(low, 0.0, out=low)
         np.multiply(low, pixels.focal_at(edges[part]), out=out[part])
 
     in_blocks(write, len(edges))
@@ -73,9 +75,9 @@ def resting(graph: Quotient, potential: np.ndarray, inside: np.ndarray) -> tuple
         A border is that of two components. Where fewer than two pixels of it touch, it does not count.
     """
     pixels = graph.pixels
-    edges = graph.cut[inside[pixels.tail[graph.cut]] != inside[pixels.head[graph.cut]]]
+    edges = graph.cut[np.flatnonzero(inside[pixels.tail[graph.cut]] != inside[pixels.head[graph.cut]])]
     (v, u), (y, x) = (
-        np.divmod(pixels.map.position[end[edges]], pixels.map.shape[1]) for end in (pixels.tail, pixels.head)
+        rows_and_columns(pixels.map.position[end[edges]], pixels.map.shape[1]) for end in (pixels.tail, pixels.head)
     )
     edges = edges[(v == y) | (u == x)]  # a diagonal edge has no side of a pixel
     edges = edges[support(gaps(graph, potential, edges)) > 0.5]

@@ -62,7 +62,7 @@ class CreaseLines:
         piece = borders.piece[inside]
 
         def normals_at(side: np.ndarray) -> np.ndarray:
-            own = normal_map.normals[side[inside]]
+            own = normal_map.normals.take(side[inside], axis=0)
             total = np.stack([np.bincount(piece, own[:, axis], borders.n_pieces) for axis in range(3)], axis=1)
             return total / np.maximum(np.linalg.norm(total, axis=1), 1e-12)[:, None]
 

@@ -62,8 +62,8 @@ def disturbed(witnesses: Witnesses, rank: np.ndarray, times: int, deviation: flo
     turned = np.where(left < right, 1.0, -1.0)
     contact, front = w.touch - np.logaddexp(w.left_front, w.right_front), w.left_front - w.right_front
     added = deviation * np.random.default_rng(0).standard_normal((times, 2, len(pair)))
-    for of_contact, of_front in added[:, :, number]:
-        touch, left_front, right_front = log_probabilities(contact + of_contact, front + turned * of_front).T
+    for of_contact, of_front in added.take(number, axis=2):
+        touch, left_front, right_front = log_probabilities(contact + of_contact, front + turned * of_front)
         yield replace(w, touch=touch, left_front=left_front, right_front=right_front)
 
 

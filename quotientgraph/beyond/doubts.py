@@ -78,8 +78,9 @@ def doubt(graph: Quotient, potential: np.ndarray, sure: np.ndarray, low: float) 
     share = float(size[guessed].sum() / size.sum())
     if share < CHOSEN.notable:
         return None
-    between = guessed[graph.tail] & guessed[graph.head]
-    part = connected_components(graph.n_components, graph.tail[between], graph.head[between])
+    tail, head = graph.tail, graph.head
+    between = np.flatnonzero(guessed[tail] & guessed[head])
+    part = connected_components(graph.n_components, tail[between], head[between])
     pixels = np.bincount(part, size * guessed)
     named = [
         k for k in np.argsort(-pixels, kind="stable")[: CHOSEN.most_named] if pixels[k] >= CHOSEN.named * size.sum()

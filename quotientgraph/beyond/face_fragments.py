@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from laplacians.core.arrays import counts
+from laplacians.core.arrays import counts, gathered
 
 from ..graph.quotient import Quotient
 from ..graph.selection import connected_components, cut_edges, equal_parts
@@ -35,12 +35,15 @@ def settle_fragments(graph: Quotient, number: np.ndarray) -> None:
     """
     pixels, part = graph.pixels, divided_components(graph, number)
     edge = cut_edges(pixels, part)
-    tail, head = pixels.tail[edge], pixels.head[edge]
-    inside = graph.labels[tail] == graph.labels[head]  # then the two belong to different faces
+    tail, head = (gathered(end, edge) for end in (pixels.tail, pixels.head))
+    # Of one component, so that the two belong to different faces.
+    inside = np.flatnonzero(gathered(graph.labels, tail) == gathered(graph.labels, head))
     tail, head = part[tail[inside]], part[head[inside]]
     told = np.empty(int(part.max()) + 1, dtype=np.int32)
     told[part] = number
-    number[:] = settled_parts(told, counts(part, len(told)), tail, head, np.ones(len(tail), dtype=np.int64))[part]
+    number[:] = gathered(
+        settled_parts(told, counts(part, len(told)), tail, head, np.ones(len(tail), dtype=np.int64)), part
+    )
 
 
 def settled_parts(

@@ -10,6 +10,7 @@ from laplacians.core.arrays import blocks, cross, product
 from laplacians.core.jit import kernel
 
 from ..geometry.camera import Camera
+from ..geometry.normals import rows_and_columns
 from .border_facts import PieceFacts
 from .border_pieces import BorderPieces
 from .face_outlines import signed_area, whole_outline
@@ -80,11 +81,9 @@ class Plane:
         """(n, 2) coordinates in the plane of pixels at flat positions in the picture."""
         out = np.empty((len(position), 2))
         for part in blocks(len(position)):
-            row, column = np.divmod(position[part], self.shape[1])
-            if self.rays is None:
-                out[part] = self.locate(row.astype(np.float64), column.astype(np.float64))
-            else:
-                out[part] = self.along(_rays(self.rays, row.astype(np.float64), column.astype(np.float64), True))
+            row, column = (place.astype(np.float64) for place in rows_and_columns(position[part], self.shape[1]))
+            ray = None if self.rays is None else _rays(self.rays, row, column, True)
+            out[part] = self.locate(row, column) if ray is None else self.along(ray)
         return out
 
     def locate(self, row: np.ndarray, column: np.ndarray) -> np.ndarray:
@@ -99,33 +98,38 @@ class Plane:
         """(n, 2) coordinates in the plane of where rays (n, 3) meet it."""
         against = product(ray, self.normal)
         against = np.where(np.abs(against) > 1e-6, against, -1e-6)
-        return product(ray / against[:, None], self.axes)
+        point = np.empty_like(ray)
+        for k in range(3):  # row by row it would take several times as long
+            np.divide(ray[:, k], against, out=point[:, k])
+        return product(point, self.axes)
 
     def outline_of(self, chain: RidgeChain, borders: BorderPieces, facts: PieceFacts) -> Outline | None:
         """The outline of the face that a chain of ridges bounds."""
-        sides = [
-            np.arange(borders.start[p], borders.start[p + 1])[:: 1 if facts.left[p] == self.component else -1]
-            for p in chain.pieces
-        ]
-        walked = np.concatenate(sides)
-        own_left = facts.left[np.repeat(chain.pieces, [len(s) for s in sides])] == self.component
-        beside = np.where(own_left, borders.left[walked], borders.right[walked])
+        first, last = borders.start[chain.pieces].tolist(), borders.start[chain.pieces + 1].tolist()
+        ways = np.where(facts.left[chain.pieces] == self.component, 1, -1).tolist()
+
+        def walked(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+            """Values of the sides along the chain, by whether the component is to the left or to the right of a piece."""
+            parts = zip(first, last, ways)
+            return np.concatenate([(left if way > 0 else right)[begin:end][::way] for begin, end, way in parts])
+
         row, column = chain.vertices.T
         height, width = self.shape
-        leaving = (row < 1.5) | (column < 1.5) | (row > height - 2.5) | (column > width - 2.5)
+        ends = zip(row[[0, -1]].tolist(), column[[0, -1]].tolist())
+        leaves = tuple(v < 1.5 or u < 1.5 or v > height - 2.5 or u > width - 2.5 for v, u in ends)
         y, x = chain.vertices[len(row) // 2].tolist()
         y, x = min(max(y, 1), max(height - 2, 1)), min(max(x, 1), max(width - 2, 1))
         # Three places around the middle tell how the plane is turned; they are located with the others, in one call.
-        row = np.concatenate([[y, y + 0.5, y], row, borders.row[walked]])
-        column = np.concatenate([[x, x, x + 0.5], column, borders.column[walked]])
+        row = np.concatenate([[y, y + 0.5, y], row, walked(borders.row, borders.row)])
+        column = np.concatenate([[x, x, x + 0.5], column, walked(borders.column, borders.column)])
         located = self.locate(row, column)
         down, along = located[1] - located[0], located[2] - located[0]
         left = 1.0 if down[0] * along[1] > down[1] * along[0] else -1.0
-        vertices, points = np.split(located[3:], [len(chain.vertices)])
-        leaves = bool(leaving[0]), bool(leaving[-1])
-        polygon = whole_outline(vertices, points, chain.closed, leaves, left)
+        n = 3 + len(chain.vertices)
+        polygon = whole_outline(located[3:n], located[n:], chain.closed, (leaves[0], leaves[1]), left)
         if polygon is None:
             return None
+        beside = walked(borders.left, borders.right)
         return Outline(self.component, polygon, bool(left * signed_area(polygon) > 0), beside)
 
 

@@ -96,11 +96,11 @@ class PlaneTies:
         """The borders' system (weight and flow per pair) with the ties, whose weights are in units of `unit`."""
         xp, own = array_namespace(weight), unit * _STRENGTH
         pull = own * (self.offset - (shift[self.left] - shift[self.right]))
-        total = xp.zeros((2, self.pattern.n_pairs))
-        total[:, self.border] = xp.stack([weight, flow])
-        total[0, self.tie] += own
-        total[1, self.tie] += pull
-        return LaplacianSystem(self.pattern, total[0], total[1])
+        weights, flows = xp.zeros((2, self.pattern.n_pairs))
+        weights[self.border], flows[self.border] = weight, flow
+        weights[self.tie] += own
+        flows[self.tie] += pull
+        return LaplacianSystem(self.pattern, weights, flows)
 
     def components(self, x: Any) -> Any:
         """The shift of the components in a solution, which is all of it."""

@@ -11,8 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache, partial
 
 import numpy as np
+
+from laplacians.core.arrays import gathered
+from laplacians.core.edges import sorted_by_key
 
 from ..graph.quotient import Quotient
 from .border_facts import PieceFacts
@@ -53,9 +57,10 @@ class HiddenFaces:
         out = finest.divided(divided_components(finest, self.face))
         if finest is graph:
             return out
-        tail, head = graph.pixels.tail[out.cut], graph.pixels.head[out.cut]
-        whole = (self.face[tail] == self.face[head]) & (graph.labels[tail] == graph.labels[head])
-        return out.contract(out.cut[whole])
+        tail, head = (gathered(end, out.cut) for end in (graph.pixels.tail, graph.pixels.head))
+        whole = gathered(self.face, tail) == gathered(self.face, head)
+        whole &= gathered(graph.labels, tail) == gathered(graph.labels, head)
+        return out.contract(out.cut[np.flatnonzero(whole)])
 
     def tell(self, borders: BorderPieces, contact: np.ndarray, front: np.ndarray) -> None:
         """Write what is known of the edges of hidden faces into log-odds of contact and of the left in front."""
@@ -94,10 +99,12 @@ def hidden_faces(
     normal_map, least = graph.pixels.map, fewest_pixels(graph.sizes)
     found: list[tuple[np.ndarray, bool]] = []
     own, points = np.zeros(0, dtype=np.int64), np.zeros((0, 2))
+    sorted_pixels = cache(partial(sorted_by_key, graph.labels, graph.n_components))
 
     def plane_of(component: int) -> Plane:
         nonlocal own, points
-        own = np.flatnonzero(graph.labels == component)
+        order, end = sorted_pixels()
+        own = order[end[component - 1] if component else 0 : end[component]]
         plane = Plane(component, normals[:, component] / len(own), normal_map.camera, normal_map.shape)
         points = plane.points(normal_map.position[own])
         return plane
@@ -109,7 +116,7 @@ def hidden_faces(
         place = np.searchsorted(own, outline.beside)
         if outline.is_face(inside[place].mean(), int(np.count_nonzero(inside)), len(own), least):
             inside[place] = outline.ahead
-            found.append((own[inside], outline.ahead))
+            found.append((own[np.flatnonzero(inside)], outline.ahead))
     if not found:
         return None
     number, rank = numbered_faces(found, np.ones(normal_map.n_pixels, dtype=np.int8), least)
@@ -143,8 +150,9 @@ def hidden_outlines(
         Gives the plane of a component; it is called before the first outline of that component is returned.
     """
     plane: Plane | None = None
+    contradicted = _contradicted(facts, contact, front, tolerance)
     for chain in ridge_chains(borders, facts, contact, flat):
-        if not _contradicted(chain, facts, contact, front, tolerance):
+        if not contradicted(chain):
             continue
         if plane is None or plane.component != chain.component:
             plane = plane_of(chain.component)
@@ -181,22 +189,29 @@ def numbered_faces(found: list[tuple[np.ndarray, bool]], size: np.ndarray, least
 
 
 def _contradicted(
-    chain: RidgeChain, facts: PieceFacts, contact: np.ndarray, front: np.ndarray, tolerance: np.ndarray
-) -> bool:
-    """Whether most of the ridges cannot belong to the same face as the rest of the component.
+    facts: PieceFacts, contact: np.ndarray, front: np.ndarray, tolerance: np.ndarray
+) -> Callable[[RidgeChain], bool]:
+    """A function that tells whether most ridges of a chain cannot belong to the same face as the rest of the component.
 
     What falls away behind a ridge lies below the plane of the component. If it also touches the component at quite another
     offset, or stands in front of it, then the component goes on at another level. Where the component plainly hides it,
     nothing follows.
     """
-    offset, shown = facts.pair_offset, 0.0
-    others = facts.n >= LEAST_SIDES
-    others[chain.pieces] = False
-    for p in chain.pieces:
-        q = facts.of_same_pair(p)
-        q = q[others[q]]
-        behind = np.where(facts.left[q] == chain.component, front[q], -front[q])
-        q = q[(contact[q] > -_PLAIN) | (behind < _PLAIN)]
-        if (np.abs(offset[q] - offset[p]) > _APART * (tolerance[q] + tolerance[p])).any():
-            shown += facts.n[p]
-    return bool(shown >= 0.5 * facts.n[chain.pieces].sum())
+    # Few pieces belong to one pair, so that numbers are quicker than arrays.
+    columns = facts.n, facts.left, contact, front, tolerance, facts.pair_offset
+    n, left, touching, ahead, slack, offset = (column.tolist() for column in columns)
+
+    def contradicted(chain: RidgeChain) -> bool:
+        own, shown = chain.pieces.tolist(), 0.0
+        for p in own:
+            for q in facts.of_same_pair(p).tolist():
+                if n[q] < LEAST_SIDES or q in own:
+                    continue
+                behind = ahead[q] if left[q] == chain.component else -ahead[q]
+                told = touching[q] > -_PLAIN or behind < _PLAIN
+                if told and abs(offset[q] - offset[p]) > _APART * (slack[q] + slack[p]):
+                    shown += n[p]
+                    break
+        return shown >= 0.5 * sum(n[p] for p in own)
+
+    return contradicted

@@ -49,13 +49,12 @@ def hidden_jumps(graph: Quotient, weight: np.ndarray, jump: np.ndarray) -> np.nd
         Numbers of the edges.
     """
     pixels = graph.pixels
-    unsteady = (weight > 0) & ~steady_edges(pixels, graph.angle)
-    doubtful = np.flatnonzero(unsteady)
+    doubtful = np.flatnonzero((weight > 0) > steady_edges(pixels, graph.angle))
     if not len(doubtful):
         return doubtful
-    np.negative(weight, out=weight, where=unsteady)  # so that trees do not use them
+    weight[doubtful] *= -1  # so that trees do not use them
     x, part = along_trees(pixels.n_pixels, pixels.tail, pixels.head, weight, jump)
-    np.negative(weight, out=weight, where=unsteady)
+    weight[doubtful] *= -1
     gap = np.empty(len(doubtful))
     _measure_gaps(pixels.tail, pixels.head, jump, doubtful, x, part, gap)
     gap *= pixels.focal_at(doubtful)

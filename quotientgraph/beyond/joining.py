@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from laplacians.core.arrays import gathered
+from laplacians.core.sorting import order_within
 
 from ..graph.quotient import Quotient
 from ..method.optimize import Joined
@@ -104,7 +105,7 @@ class Witnesses:
         contact, front = (np.clip(one, -_CHOSEN.most_odds, _CHOSEN.most_odds) for one in odds)
         kept = facts.valid
         left, right = facts.left[kept].astype(np.int64), facts.right[kept].astype(np.int64)
-        slack, states = _CHOSEN.slack * tolerance[kept], log_probabilities(contact, front)[kept].T
+        slack, states = _CHOSEN.slack * tolerance[kept], log_probabilities(contact[kept], front[kept])
         known = left, right, facts.offset[kept], slack, weight[kept], states[0], states[1], states[2]
         return cls(*known, piece=np.flatnonzero(kept))
 
@@ -245,14 +246,15 @@ def _told_apart(judged: Judgement) -> np.ndarray:
 
 def _weights(facts: PieceFacts, tolerance: np.ndarray, size: np.ndarray) -> np.ndarray:
     """(n_pieces,) weights; pieces of one pair that agree on an offset share that of one piece as long as all of them."""
-    pair = facts.pair
     # The offset is that of the smaller component against the larger one, so that it does not depend on their numbers.
     smaller = size[facts.left] < size[facts.right]
     equal = (size[facts.left] == size[facts.right]) & (facts.left < facts.right)
     offset = np.where(smaller | equal, facts.offset, -facts.offset)
-    order = np.lexsort((offset + tolerance, offset - tolerance, pair))
+    lower, upper, pair = offset - tolerance, offset + tolerance, facts.pair_number
+    order = np.argsort(upper, kind="stable")
+    order = order[order_within(pair[order], lower[order])]
     witness = np.empty(len(order), dtype=np.int64)
-    number_runs(pair[order], (offset - tolerance)[order], (offset + tolerance)[order], witness)
+    number_runs(pair[order], lower[order], upper[order], witness)
     length = np.bincount(witness, facts.n[order])[witness]
     weight = np.empty(len(order))
     weight[order] = weight_of_sides(length) * facts.n[order] / length

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from laplacians.core.edges import sort_by_count
 from laplacians.core.jit import kernel
 
 
@@ -11,11 +12,15 @@ from laplacians.core.jit import kernel
 def in_order(value, n, order, spare):
     """Write the first n numbers to `order`, by increasing value; equal ones keep their order. For kernels.
 
-    Runs of 1, 2, 4, … are merged. The sort that Numba has takes a second to compile.
+    Runs of eight are sorted by insertion, and merged. The sort that Numba has takes a second to compile.
     """
     for i in range(n):
-        order[i] = i
-    run = 1
+        k = i
+        while k % 8 > 0 and value[i] < value[order[k - 1]]:
+            order[k] = order[k - 1]
+            k -= 1
+        order[k] = i
+    run = 8
     while run < n:
         for begin in range(0, n, 2 * run):
             middle, end = min(begin + run, n), min(begin + 2 * run, n)
@@ -33,11 +38,12 @@ def in_order(value, n, order, spare):
 
 
 @kernel
-def best_offsets(start, offset, tolerance, weight, touch, low_front, high_front, margin, fresh, delta, lead):
+def best_offsets(start, offset, tolerance, weight, touch, low_front, high_front, pull, margin, fresh, delta, lead):
     """For each pair of groups find the most likely offset at which they touch somewhere, and its lead over all others.
 
     The pieces of pair p are start[p]:start[p+1], with `low` on their left. A piece touches within its tolerance of its
-    offset; below that `low` is in front, above it `high`. Pairs that are not `fresh` are left alone.
+    offset; below that `low` is in front, above it `high`. Of pieces that touch, `pull` is the share that each has in the
+    offset. Pairs that are not `fresh` are left alone.
 
     The likelihood changes only where a piece begins or ceases to touch, so a walk over those places sees all of it.
     """
@@ -84,10 +90,8 @@ def best_offsets(start, offset, tolerance, weight, touch, low_front, high_front,
         for i in range(n):
             k = s + i
             if abs(middle - offset[k]) <= tolerance[k]:
-                odds = touch[k] - max(low_front[k], high_front[k])
-                share = (weight[k] + 1e-3) / (tolerance[k] * tolerance[k]) / (1 + np.exp(-odds))
-                total += share
-                mean += share * offset[k]
+                total += pull[k]
+                mean += pull[k] * offset[k]
         delta[p] = min(upper, max(lower, mean / total if total > 0 else middle))
         lead[p] = best - rival
 
@@ -102,40 +106,29 @@ def join_groups(
     of the largest one are joined in the same round.
     """
     n, n_pieces = len(size), len(left)
-    group, into, moved = np.arange(n), np.arange(n), np.zeros(n)
-    changed, received = np.ones(n, np.bool_), np.zeros(n, np.bool_)
-    key, chosen = np.empty(n_pieces, np.int64), np.empty(n_pieces, np.int64)
-    order, spare, start = np.empty(n_pieces, np.int64), np.empty(n_pieces, np.int64), np.empty(n_pieces + 1, np.int64)
+    group, changed = np.arange(n), np.ones(n, np.bool_)
+    pull = np.empty(n_pieces)
+    for k in range(n_pieces):
+        odds = touch[k] - max(left_front[k], right_front[k])
+        pull[k] = (weight[k] + 1e-3) / (tolerance[k] * tolerance[k]) / (1 + np.exp(-odds))
+    pair, start, piece = np.empty(n_pieces, np.int64), np.empty(n_pieces + 1, np.int64), np.empty(n_pieces, np.int32)
     told = np.empty(
-        (6, n_pieces)
-    )  # offset, tolerance, weight, and log-probabilities of touching, low and high in front
-    fresh, rank = np.empty(n_pieces, np.bool_), np.empty(n_pieces, np.int64)
-    pair, before = np.empty(n_pieces, np.int64), np.empty(n_pieces, np.int64)
-    delta, lead, former = np.empty(n_pieces), np.empty(n_pieces), np.empty((2, n_pieces))
-    n_before = 0
+        (7, n_pieces)
+    )  # offset, tolerance, weight, log-probabilities of touching, low and high in front, pull
+    fresh, delta, lead = np.empty(n_pieces, np.bool_), np.empty(n_pieces), np.empty(n_pieces)
+    n_before, before, former = 0, np.empty(n_pieces, np.int64), np.empty((2, n_pieces))
     while True:
-        m = 0
-        for k in range(n_pieces):
-            one, other = group[left[k]], group[right[k]]
-            if one != other:
-                key[m], chosen[m] = min(one, other) * n + max(one, other), k
-                m += 1
-        if m == 0:
+        n_pairs = _list_pairs(group, left, right, pair, start, piece)
+        if n_pairs == 0:
             break
-        in_order(key, m, order, spare)
-        n_pairs = 0
-        for i in range(m):
-            k = chosen[order[i]]
-            if i == 0 or key[order[i]] != key[order[i - 1]]:
-                pair[n_pairs], start[n_pairs] = key[order[i]], i
-                n_pairs += 1
+        for i in range(start[n_pairs]):
+            k = piece[i]
             step = offset[k] - (shift[left[k]] - shift[right[k]])
             turned = group[left[k]] > group[right[k]]
             told[0, i] = -step if turned else step
-            told[1, i], told[2, i], told[3, i] = tolerance[k], weight[k], touch[k]
+            told[1, i], told[2, i], told[3, i], told[6, i] = tolerance[k], weight[k], touch[k], pull[k]
             told[4, i] = right_front[k] if turned else left_front[k]
             told[5, i] = left_front[k] if turned else right_front[k]
-        start[n_pairs] = m
         q = 0  # what is known of pairs that did not change since the last round is taken over
         for p in range(n_pairs):
             while q < n_before and before[q] < pair[p]:
@@ -145,55 +138,100 @@ def join_groups(
             if not fresh[p]:
                 delta[p], lead[p] = former[0, q], former[1, q]
         best_offsets(
-            start[: n_pairs + 1], told[0], told[1], told[2], told[3], told[4], told[5], margin, fresh, delta, lead
+            start[: n_pairs + 1], told[0], told[1], told[2], told[3], told[4], told[5], told[6], margin, fresh, delta, lead
         )  # fmt: skip
-        n_before, top = n_pairs, lead[0]
+        n_before = n_pairs
         for p in range(n_pairs):
             before[p], former[0, p], former[1, p] = pair[p], delta[p], lead[p]
-            top = max(top, lead[p])
-        least, n_ranked = share * top if top > 1 else top - 1, 0
-        for p in range(n_pairs):
-            if lead[p] >= least:
-                rank[n_ranked] = p
-                n_ranked += 1
-        # Of equal leads the larger groups first: an order that does not depend on how the components are numbered.
-        for criterion in range(3):
-            for i in range(n_ranked):
-                one, other = size[pair[rank[i]] // n], size[pair[rank[i]] % n]
-                if criterion == 0:
-                    told[0, i] = -max(one, other)
-                elif criterion == 1:
-                    told[0, i] = -(one + other)
-                else:
-                    told[0, i] = -np.rint(1e4 * lead[rank[i]])
-            in_order(told[0], n_ranked, order, spare)
-            for i in range(n_ranked):
-                spare[i] = rank[order[i]]
-            for i in range(n_ranked):
-                rank[i] = spare[i]
-        # The smaller group moves. In one round a group moves or receives, not both.
-        n_joined = 0
-        for c in range(n):
-            changed[c], received[c] = False, False
-        for i in range(n_ranked):
-            one, other, step = pair[rank[i]] // n, pair[rank[i]] % n, delta[rank[i]]
-            if size[one] > size[other]:
-                one, other, step = other, one, -step
-            if into[one] != one or received[one] or into[other] != other:
-                continue
-            into[one], moved[one], received[other] = other, step, True
-            changed[one] = changed[other] = True
-            n_joined += 1
-        if n_joined == 0:  # offsets that are no numbers lead nowhere
+        rank = _leading(pair[:n_pairs], lead, share, size)
+        if not _joined(pair, rank, delta, size, group, shift, changed):  # offsets that are no numbers lead nowhere
             break
-        for c in range(n):
-            if into[c] != c:
-                size[into[c]] += size[c]
-        for c in range(n):
-            shift[c] += moved[group[c]]
-            group[c] = into[group[c]]
-        for c in range(n):
-            into[c], moved[c] = c, 0.0
+
+
+@kernel(inline="always")
+def _list_pairs(group, left, right, pair, start, piece):
+    """List the pieces between groups, pair by pair, and return the number of pairs.
+
+    Pair p is written as low·n + high, and its pieces are piece[start[p]:start[p+1]], in increasing order.
+    """
+    n, m, n_pairs = len(group), 0, 0
+    low, high = np.empty(len(left), np.int32), np.empty(len(left), np.int32)
+    chosen, order = np.empty(len(left), np.int32), np.empty(len(left), np.int32)
+    for k in range(len(left)):
+        one, other = group[left[k]], group[right[k]]
+        if one != other:
+            low[m], high[m], chosen[m], order[m] = min(one, other), max(one, other), k, m
+            m += 1
+    sort_by_count(high[:m], order[:m], np.zeros(n + 1, np.int64), piece[:m])
+    sort_by_count(low[:m], piece[:m], np.zeros(n + 1, np.int64), order[:m])
+    for i in range(m):
+        key = np.int64(low[order[i]]) * n + high[order[i]]
+        if i == 0 or key != pair[n_pairs - 1]:
+            pair[n_pairs], start[n_pairs] = key, i
+            n_pairs += 1
+        piece[i] = chosen[order[i]]
+    start[n_pairs] = m
+    return n_pairs
+
+
+@kernel(inline="always")
+def _leading(pair, lead, share, size):
+    """The pairs that lead by most, in the order in which they are joined.
+
+    Of equal leads the larger groups come first: an order that does not depend on how the components are numbered.
+    """
+    n, top, n_ranked = len(size), lead[0], 0
+    for p in range(len(pair)):
+        top = max(top, lead[p])
+    least = share * top if top > 1 else top - 1
+    rank, value = np.empty(len(pair), np.int64), np.empty(len(pair))
+    order, spare = np.empty(len(pair), np.int64), np.empty(len(pair), np.int64)
+    for p in range(len(pair)):
+        if lead[p] >= least:
+            rank[n_ranked] = p
+            n_ranked += 1
+    for criterion in range(3):
+        for i in range(n_ranked):
+            one, other = size[pair[rank[i]] // n], size[pair[rank[i]] % n]
+            if criterion == 0:
+                value[i] = -max(one, other)
+            elif criterion == 1:
+                value[i] = -(one + other)
+            else:
+                value[i] = -np.rint(1e4 * lead[rank[i]])
+        in_order(value, n_ranked, order, spare)
+        for i in range(n_ranked):
+            spare[i] = rank[order[i]]
+        for i in range(n_ranked):
+            rank[i] = spare[i]
+    return rank[:n_ranked]
+
+
+@kernel(inline="always")
+def _joined(pair, rank, delta, size, group, shift, changed):
+    """Join pairs in the order of `rank`, the smaller group moves; return whether any was joined.
+
+    In one round a group moves or receives, not both. Which groups did is written to `changed`.
+    """
+    n, any_joined = len(size), False
+    into, moved, received = np.arange(n), np.zeros(n), np.zeros(n, np.bool_)
+    for c in range(n):
+        changed[c] = False
+    for p in rank:
+        one, other, step = pair[p] // n, pair[p] % n, delta[p]
+        if size[one] > size[other]:
+            one, other, step = other, one, -step
+        if into[one] != one or received[one] or into[other] != other:
+            continue
+        into[one], moved[one], received[other] = other, step, True
+        changed[one] = changed[other] = any_joined = True
+    for c in range(n):
+        if into[c] != c:
+            size[into[c]] += size[c]
+    for c in range(n):
+        shift[c] += moved[group[c]]
+        group[c] = into[group[c]]
+    return any_joined
 
 
 @kernel

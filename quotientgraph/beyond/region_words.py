@@ -12,8 +12,7 @@ _ALONE = {"upper": "at the top", "lower": "at the bottom", "left": "on the left"
 
 def part_of(normal_map: NormalMap, inside: np.ndarray) -> str:
     """A part of the valid pixels, (n_pixels,) bool, such as "the part at the upper left, 6 % of the pixels,"."""
-    shown = np.zeros(normal_map.shape, dtype=np.bool_)
-    shown.reshape(-1)[normal_map.position[inside]] = True
+    shown = normal_map.image(inside, False)
     row, column = _ROWS[_third(np.count_nonzero(shown, axis=1))], _COLUMNS[_third(np.count_nonzero(shown, axis=0))]
     where = f"at the {row} {column}" if row and column else _ALONE[row or column] if row or column else "in the middle"
     return f"the part {where}, {percentage(float(inside.mean()))} of the pixels,"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -34,16 +35,29 @@ class RidgeChain:
     component : int
     pieces : (n,) int64
         Pieces of borders.
-    vertices : (n + 1, 2) float64
-        Rows and columns of the corners between them; pixel centres are at integers.
+    begin, end : (n, 2) float64
+        Rows and columns of the ends of each; pixel centres are at integers.
     closed : bool
         Whether the last one meets the first one.
+    facts : PieceFacts
+        Of all pieces.
     """
 
     component: int
     pieces: np.ndarray
-    vertices: np.ndarray
+    begin: np.ndarray
+    end: np.ndarray
     closed: bool
+    facts: PieceFacts
+
+    @cached_property
+    def vertices(self) -> np.ndarray:
+        """(n + 1, 2) rows and columns of the corners between the ridges; most chains are never asked for them."""
+        if len(self.pieces) == 1:
+            return np.concatenate([self.begin, self.end])
+        between = _corners(self.facts, self.pieces, self.end, next_ones(self.begin))
+        first, last = (between[-1:], between[-1:]) if self.closed else (self.begin[:1], self.end[-1:])
+        return np.concatenate([first, between[:-1], last])
 
 
 def relied_on(facts: PieceFacts, contact: np.ndarray) -> np.ndarray:
@@ -70,13 +84,7 @@ def ridge_chains(
     for own in np.split(order, np.flatnonzero(np.diff(component[order])) + 1) if len(order) else ():
         for run, closed in _runs(begin[own], end[own]):
             k = own[run]
-            if len(k) == 1:  # most chains
-                yield RidgeChain(int(component[k[0]]), piece[k], np.concatenate([begin[k], end[k]]), False)
-                continue
-            between = _corners(facts, piece[k], end[k], begin[next_ones(k)])
-            first, last = (between[-1:], between[-1:]) if closed else (begin[k[:1]], end[k[-1:]])
-            vertices = np.concatenate([first, between[:-1], last])
-            yield RidgeChain(int(component[k[0]]), piece[k], vertices, closed)
+            yield RidgeChain(int(component[k[0]]), piece[k], begin[k], end[k], closed and len(k) > 1, facts)
 
 
 def _runs(begin: np.ndarray, end: np.ndarray) -> Iterator[tuple[np.ndarray, bool]]:
@@ -85,15 +93,13 @@ def _runs(begin: np.ndarray, end: np.ndarray) -> Iterator[tuple[np.ndarray, bool
     if n == 1:
         yield np.zeros(1, dtype=np.intp), False
         return
-    after, before = np.full(n, -1), np.full(n, -1)
-    cost = _costs(begin, end)
-    for link in np.argsort(cost, axis=None, kind="stable"):
-        one, other = divmod(int(link), n)
-        if cost[one, other] >= _TOO_FAR:
-            break
+    after, before, seen = [-1] * n, [-1] * n, [False] * n
+    cost = _costs(begin, end).ravel()
+    near = np.flatnonzero(cost < _TOO_FAR)
+    for link in near[np.argsort(cost[near], kind="stable")].tolist():
+        one, other = divmod(link, n)
         if after[one] < 0 and before[other] < 0:
             after[one], before[other] = other, one
-    seen = np.zeros(n, dtype=np.bool_)
     for closed in (False, True):
         for first in range(n):
             if seen[first] or (before[first] >= 0 and not closed):
@@ -108,16 +114,17 @@ def _runs(begin: np.ndarray, end: np.ndarray) -> Iterator[tuple[np.ndarray, bool
 
 def _costs(begin: np.ndarray, end: np.ndarray) -> np.ndarray:
     """(n, n) how doubtful it is that ridge j follows ridge i: their distance if they meet, more if a gap lies between."""
-    gap = begin[None] - end[:, None]
-    distance = np.hypot(gap[..., 0], gap[..., 1])
+    down, along = (begin[:, i] - end[:, i, None] for i in range(2))
+    distance = np.hypot(down, along)
     length = np.hypot(*(end - begin).T)
     heading = (end - begin) / np.maximum(length, 1e-9)[:, None]
-    beside = [np.abs(gap[..., 0] * h[..., 1] - gap[..., 1] * h[..., 0]) for h in (heading[:, None], heading[None])]
-    ahead = (gap * heading[:, None]).sum(axis=-1) > 0
-    line = ahead & (np.maximum(*beside) < _BESIDE) & (heading @ heading.T > _ALIGNED)
-    line &= distance < np.maximum(length[:, None], length[None])
+    y, x = heading.T
+    alike = heading @ heading.T
+    beside = np.maximum(np.abs(down * x[:, None] - along * y[:, None]), np.abs(down * x - along * y))
+    line = (down * y[:, None] + along * x[:, None] > 0) & (beside < _BESIDE) & (alike > _ALIGNED)
+    line &= distance < np.maximum(length[:, None], length)
     cost = np.where(distance <= _NEAR, distance, np.where(line, _NEAR + distance, _TOO_FAR))
-    cost += 0.1 * (1 - heading @ heading.T)  # of several at one distance, that which turns least
+    cost += 0.1 * (1 - alike)  # of several at one distance, that which turns least
     np.fill_diagonal(cost, _TOO_FAR)
     return cost
 

@@ -19,6 +19,8 @@ from laplacians.core.arrays import gathered, to_device, to_host
 from laplacians.core.edges import sorted_by_key
 
 from ..geometry.jumps import crease_jumps
+from ..geometry.normals import rows_and_columns
+from ..geometry.rays import rays_at
 from ..geometry.wrapping import Wrap
 from ..graph.quotient import Quotient
 from ..graph.selection import connected_components
@@ -92,8 +94,9 @@ def share_axes(scales: Scales) -> Shared | None:
     group = _united(graph, cut, edges.firm)
     names, parts = _turned_groups(graph, potential, group)
     if (parts.share < _CHOSEN.whole).any():
-        group = _divided(graph, cut, edges, potential, group, names, parts)
-        names, parts = _turned_groups(graph, potential, group)
+        whole, group = group, _divided(graph, cut, edges, potential, group, names, parts)
+        if not np.array_equal(group, whole):
+            names, parts = _turned_groups(graph, potential, group)
     if len(names) < 2:
         return None
     size = np.bincount(group, graph.sizes)
@@ -166,10 +169,10 @@ def _turned_groups(graph: Quotient, potential: np.ndarray, group: np.ndarray) ->
 def _points(graph: Quotient, potential: np.ndarray, pixels: np.ndarray) -> np.ndarray:
     """(..., 3) points of the surface at pixels (...), in any unit."""
     seen = graph.pixels.map
-    row, column = np.divmod(seen.position[pixels], seen.shape[1])
+    row, column = rows_and_columns(seen.position[pixels], seen.shape[1])
     if not seen.camera.central:
         return np.stack([column, row, potential[pixels]], axis=-1).astype(np.float64)
-    rays = np.stack([one[row, column] for one in seen.camera.coordinates(seen.shape)], axis=-1)
+    rays = np.stack(rays_at(seen.camera.coordinates(seen.shape), row, column), axis=-1)
     with np.errstate(over="ignore"):
         return np.exp(potential[pixels] - potential.mean())[..., None] * rays
 
@@ -187,7 +190,7 @@ def _divided(
     apart = np.zeros(graph.n_components, dtype=np.bool_)
     for k in np.flatnonzero(parts.share < _CHOSEN.whole):
         pixels = np.flatnonzero(group[graph.labels] == names[k])
-        met = parts.meets(int(k), _points(graph, potential, pixels), graph.pixels.map.normals[pixels])
+        met = parts.meets(int(k), _points(graph, potential, pixels), graph.pixels.map.normals.take(pixels, axis=0))
         share = np.bincount(graph.labels[pixels], met, minlength=graph.n_components) / graph.sizes
         apart |= (group == names[k]) & (share < 0.5)
     tail, head = cut.pattern.tail, cut.pattern.head

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from laplacians.core.arrays import weighted_median
+from laplacians.core.sorting import order_within
 
 from ..graph.selection import connected_components
 from .disturbance import disturbed
@@ -87,7 +88,7 @@ def _kept_together(witnesses: Witnesses, size: np.ndarray, pairs: np.ndarray) ->
     tie = np.tile(w.weight * np.where(np.abs(w.offset) <= w.tolerance, 1.0, 1e-3), 2)
     of_crumb = size[own] < _CHOSEN.crumb * size.sum()
     own, other, tie = own[of_crumb], other[of_crumb], tie[of_crumb]
-    order = np.lexsort((tie, own))
+    order = order_within(own, tie)
     last = order[np.flatnonzero(np.diff(own[order], append=-1))]
     return connected_components(n, np.append(own[last], pairs[:, 0]), np.append(other[last], pairs[:, 1])).astype(
         np.int64

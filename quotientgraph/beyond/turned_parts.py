@@ -75,14 +75,17 @@ class TurnedParts:
         size = np.sqrt(np.maximum((local**2).sum(axis=2).mean(axis=1), 1e-300))
         local /= size[:, None, None]
         rows = np.concatenate([_cross(local, normals), normals], axis=2)
-        tried = rows[:, None]
-        weight = _starts(labels)
+        part, weight = _starts(labels)
+        begun = np.flatnonzero(weight.any(axis=1))
+        line = np.repeat(axis_of(np.zeros((1, 6, 6))), len(part), axis=0)  # what comes of nothing to begin with
+        tried = rows[part]
         for _ in range(_CHOSEN.rounds):
-            line = axis_of(_moments(tried, weight))
-            miss = np.abs(tried @ line[..., None])[..., 0]
-            weight = _reweighted(miss, weight > 0)
+            line[begun] = axis_of(_moments(tried[begun], weight[begun]))
+            miss = np.abs(tried[begun] @ line[begun, :, None])[..., 0]
+            weight[begun] = _reweighted(miss, weight[begun] > 0)
         met = np.abs(tried @ line[..., None])[..., 0] < _CHOSEN.miss
-        best = np.arange(len(met)), met.sum(axis=2).argmax(axis=1)
+        n_met = met.sum(axis=1)
+        best = [k[n_met[k].argmax()] for k in np.split(np.arange(len(part)), np.flatnonzero(np.diff(part)) + 1)]
         met, line = met[best], line[best]
         n, k = len(met), np.flatnonzero(met.mean(axis=1) >= _CHOSEN.promising)
         out = cls(centre, size, line, met.mean(axis=1), np.zeros((n, 6, 6)), np.zeros(n))
@@ -127,8 +130,9 @@ class TurnedParts:
     def meets(self, which: int, points: np.ndarray, normals: np.ndarray) -> np.ndarray:
         """(n,) bool: whether the normals at points (n, 3) meet the axis of a part."""
         direction, moment = self.line[which, :3], self.line[which, 3:]
-        velocity = np.cross(direction, (points - self.centre[which]) / self.size[which]) + moment
-        return np.abs((velocity * normals).sum(axis=1)) < _CHOSEN.miss
+        velocity = _cross(direction, (points - self.centre[which]) / self.size[which]) + moment
+        x, y, z = (velocity * normals).T
+        return np.abs(x + y + z) < _CHOSEN.miss
 
 
 def n_sample() -> int:
@@ -194,14 +198,20 @@ def _speeds(local: np.ndarray, share: np.ndarray) -> np.ndarray:
     return out
 
 
-def _starts(labels: np.ndarray) -> np.ndarray:
-    """(n, 1 + starts, n_sample) weights to begin with: all pixels alike, and the largest components of each part alone."""
-    out = np.ones((len(labels), 1 + _CHOSEN.starts, labels.shape[1]))
-    for part, own in zip(out, labels):
+def _starts(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The part (n_starts,) and the weights (n_starts, n_sample) that the search for an axis begins with.
+
+    They are all pixels alike, the largest components of each part alone and, where a part has few components, none at all.
+    """
+    part, weight = [], []
+    for k, own in enumerate(labels):
         names, count = np.unique(own, return_counts=True)
-        for k, name in enumerate(names[np.argsort(-count, kind="stable")][: _CHOSEN.starts]):
-            part[1 + k] = own == name
-    return out
+        largest = names[np.argsort(-count, kind="stable")][: _CHOSEN.starts]
+        alone = [own == name for name in largest] if len(names) > 1 else []  # one alone is the whole part
+        nothing = [np.zeros(len(own))] if len(names) < _CHOSEN.starts else []
+        weight += [np.ones(len(own)), *alone, *nothing]
+        part += [k] * (1 + len(alone) + len(nothing))
+    return np.array(part), np.array(weight, dtype=np.float64)
 
 
 def _reweighted(miss: np.ndarray, begun: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .focal import Shape, pixels_per_radian, pixels_per_slope
+from .rays import pinhole_slopes
 from .sphere import cube_to_panorama, equirectangular_rays, face_rays, unit_coordinates
 
 # The paper's thresholds are log-depths at the focal length of its benchmark, in pixels. Times that focal length they are
@@ -128,9 +129,7 @@ class Pinhole(Camera):
         return np.array([[self.fx, 0, self.cx], [0, self.fy, self.cy], [0, 0, 1]])
 
     def slopes(self, shape: Shape) -> tuple[np.ndarray, np.ndarray]:
-        x = (np.arange(shape[1]) - self.cx) / self.fx
-        y = (np.arange(shape[0]) - self.cy) / self.fy
-        return np.broadcast_to(x[None, :], shape), np.broadcast_to(y[:, None], shape)
+        return pinhole_slopes(self.fx, self.fy, self.cx, self.cy, *shape)
 
     def focal(self, shape: Shape) -> float:
         return self.fx

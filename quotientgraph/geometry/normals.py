@@ -126,7 +126,7 @@ class NormalMap:
         f = self.camera.focal(self.shape)
         return f if np.ndim(f) == 0 else np.asarray(f).ravel()[self.position]
 
-    def image(self, values: np.ndarray, fill: float = np.nan) -> np.ndarray:
+    def image(self, values: np.ndarray, fill: float | np.int32 = np.nan) -> np.ndarray:
         """Scatter one value per valid pixel into an (H, W, ...) image."""
         dtype = np.result_type(values, type(fill))
         if self.n_pixels == self.index.size:  # every pixel is valid
@@ -218,6 +218,16 @@ def _compact(normals, axes, reason, start, index, unit, position, share=WHOLE):
             index[v, u] = i
             position[i] = v * width + u
             i += 1
+
+
+def rows_and_columns(position: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of flat positions (...) in an image so wide; `np.divmod` takes ten times as long.
+
+    >>> [axis.tolist() for axis in rows_and_columns(np.array([2, 7]), 5)]
+    [[0, 1], [2, 2]]
+    """
+    row = position // width
+    return row, position - row * width
 
 
 @kernel(no_cpython_wrapper=True)

@@ -18,6 +18,7 @@ from laplacians.core.lookups import first_places, suits
 from laplacians.pattern import first_of_each
 
 from ..geometry.jumps import Continuity, PlanarJumps, planar
+from ..geometry.normals import rows_and_columns
 from .pixels import PixelGraph
 from .selection import connected_components, cut_edges, equal_parts
 
@@ -148,7 +149,7 @@ class Quotient:
         """Sides of pixels on borders, as flat positions: of the pixels that differ from what is above, and to the left."""
         labels = self.label_image()
         below, width = np.flatnonzero(labels[1:] != labels[:-1]), labels.shape[1]
-        row, column = np.divmod(np.flatnonzero(labels[:, 1:] != labels[:, :-1]), max(width - 1, 1))
+        row, column = rows_and_columns(np.flatnonzero(labels[:, 1:] != labels[:, :-1]), max(width - 1, 1))
         return below + width, row * width + column + 1
 
     def pixels_at(self, position: np.ndarray) -> np.ndarray:
@@ -157,7 +158,7 @@ class Quotient:
 
     def label_image(self) -> np.ndarray:
         """(H, W) int32 component of each pixel, −1 outside the valid pixels."""
-        return self.pixels.map.image(self.labels, -1).astype(np.int32)
+        return self.pixels.map.image(self.labels, np.int32(-1))
 
     def contract(self, edges: ArrayLike, residual: ArrayLike | None = None) -> Self:
         """The quotient graph one level up, with the given edges contracted.
@@ -186,7 +187,9 @@ class Quotient:
         return replace(
             self,
             labels=labels,
-            cut=cut_edges(self.pixels, labels) if many else self.cut[merged[self.tail] != merged[self.head]],
+            cut=cut_edges(self.pixels, labels)
+            if many
+            else self.cut[np.flatnonzero(merged[self.tail] != merged[self.head])],
             level=self.level + 1,
             seconds={},
             below=self,

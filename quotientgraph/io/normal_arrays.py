@@ -77,10 +77,12 @@ def _are_vectors(array: np.ndarray) -> bool:
     if array.ndim != 3 or array.shape[2] != 3 or array.dtype not in (np.float32, np.float64) or not array.size:
         return False
     some = array[:: max(1, len(array) // 32)].reshape(-1, 3)
+    x, y, z = some.T
     with np.errstate(over="ignore", invalid="ignore"):
-        square = (some * some).sum(axis=-1)
+        square = x * x + y * y + z * z
     unit = np.abs(square - 1) < 0.02
-    return bool(unit.sum() > 0.99 * np.count_nonzero(square > 0) and (some[unit] < -0.05).any())
+    negative = np.minimum(np.minimum(x, y), z) < -0.05
+    return bool(np.count_nonzero(unit) > 0.99 * np.count_nonzero(square > 0) and (negative & unit).any())
 
 
 def as_mask(thing: Any, shape: tuple[int, int]) -> np.ndarray | None:

@@ -148,7 +148,7 @@ class CutEdges:
         )  # fmt: skip
         return cls(pattern, start, number, difference, residual, residual_back, beyond, component, gamma_squared, unit)
 
-    @property
+    @cached_property
     def mean_gamma_squared(self) -> float:
         """What an equation with bilateral weights counts where nothing is torn, in the mean."""
         return float(self.gamma_squared.mean())

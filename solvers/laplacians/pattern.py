@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .core.arrays import array_namespace, to_device
+from .core.arrays import array_namespace, gathered, to_device
 from .core.edges import connected_labels, group_edges, neighbour_lists, with_diagonal
 
 
@@ -65,7 +65,7 @@ class Pattern:
         """
         xp = array_namespace(tail)
         order = group_edges(n, tail, head)
-        lo, hi = xp.minimum(tail, head)[order], xp.maximum(tail, head)[order]
+        lo, hi = (gathered(end(tail, head), order) for end in (xp.minimum, xp.maximum))
         new = xp.ones(len(order) + 1, dtype=bool)  # the end counts as one more beginning
         new[1:-1] = (lo[1:] != lo[:-1]) | (hi[1:] != hi[:-1])
         start = xp.flatnonzero(new) if len(order) else xp.zeros(1, dtype=np.int64)

@@ -126,7 +126,8 @@ class LaplacianSystem:
             out = np.empty((3, p.n))
             _add_up(*p.adjacency, self.weight, self.flow, out)
             return out
-        tail, head = ([sums(end, v, p.n) for v in (self.weight, self.flow, abs(self.flow))] for end in (p.tail, p.head))
+        values = self.weight, self.flow, abs(self.flow)
+        tail, head = ([sums(end, v, p.n) for v in values] for end in (p.tail, p.head))
         return xp.stack([tail[0] + head[0], tail[1] - head[1], tail[2] + head[2]])
 
     @property

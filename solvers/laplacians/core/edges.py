@@ -37,7 +37,7 @@ def group_edges(n: int, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
         return xp.argsort(key, kind="stable").astype(np.int32)
     order, sorted_order = np.arange(len(tail), dtype=np.int32), np.empty(len(tail), dtype=np.int32)
     for key in (np.maximum(tail, head), np.minimum(tail, head)):
-        _sort_by_count(key, order, np.zeros(n + 1, dtype=np.int64), sorted_order)
+        sort_by_count(key, order, np.zeros(n + 1, dtype=np.int64), sorted_order)
         order, sorted_order = sorted_order, order
     return order
 
@@ -56,9 +56,10 @@ def sorted_by_key(key: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
         The places of key k are ``order[end[k - 1]:end[k]]``, for key 0 from 0 on.
     """
     if not suits(key):
-        return np.argsort(key, kind="stable"), np.cumsum(np.bincount(key, minlength=n))
+        few = key.astype(np.uint16) if n <= 2**16 else key  # numbers of two bytes are sorted in two passes
+        return np.argsort(few, kind="stable"), np.cumsum(np.bincount(key, minlength=n))
     order, start = np.empty(len(key), dtype=np.int32), np.zeros(n + 1, dtype=np.int64)
-    _sort_by_count(key, np.arange(len(key), dtype=np.int32), start, order)
+    sort_by_count(key, np.arange(len(key), dtype=np.int32), start, order)
     return order, start[:-1]
 
 
@@ -148,7 +149,7 @@ def union_find_is_loaded() -> bool:
 
 
 @kernel
-def _sort_by_count(key, given, start, out):
+def sort_by_count(key, given, start, out):
     """Write the edges of `given` to `out` by increasing key; those of one key keep their order.
 
     `start` has one entry more than there are keys, and is zero on entry. Sorting twice sorts pairs.

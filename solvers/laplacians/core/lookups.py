@@ -13,12 +13,13 @@ from .jit import WHOLE, kernel, portion
 
 # Entries from which on a kernel is used: below, NumPy takes some tenths of a millisecond and compiles nothing.
 LONG = 100_000
+_LOADED = 2**13  # the same where the kernels have been used already
 
 
 def suits(index: np.ndarray, *values: np.ndarray) -> bool:
     """Whether kernels are meant for such a list of numbers, and for such values: few types, each of which is compiled."""
     return (
-        len(index) > LONG
+        (len(index) > LONG or (_take.is_loaded and len(index) > _LOADED))
         and index.dtype == np.int32
         and all(one.ndim == 1 and one.dtype in (np.float64, np.int32) for one in values)
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -58,6 +59,11 @@ class Analysis:
     entry_pair: np.ndarray
     taken_start: np.ndarray
     taken_at: np.ndarray
+
+    @cached_property
+    def memory(self) -> np.ndarray:
+        """(n_parts + 1,) int64 where the working memory of each part begins, and the end: room for its largest front."""
+        return np.append(0, np.cumsum(self.room**2))
 
     @classmethod
     def from_pattern(cls, pattern: Pattern) -> Analysis:

@@ -72,11 +72,10 @@ def factorise(system: LaplacianSystem, ground: np.ndarray | None = None) -> Fact
     ground = system.ground if ground is None else ground
     a, weight, diagonal = analyse(system.pattern), system.weight, system.diagonal + ground
     values, pivots = np.empty(a.n_nonzeros), np.empty(system.n)
-    room = np.append(0, np.cumsum(a.room**2))
     fields = (
         a.schedule, a.part, weight, diagonal[a.order], a.front, a.start, a.first, a.after, a.offset,
         a.entry_start, a.entry_at, a.entry_pair, a.taken_start, a.taken_at,
-        room, np.empty(room[-1]), np.empty(a.n_updates), values, pivots,
+        a.memory, np.empty(a.memory[-1]), np.empty(a.n_updates), values, pivots,
     )  # fmt: skip
     # First the independent parts, at the same time; then the fronts that depend on several of them.
     n_parts = len(a.part) - 2

@@ -138,7 +138,7 @@ class GridGraph:
         begin, end = np.append(row + self.runs.begin, self.n_cells), np.append(row + self.runs.end, self.n)
         return Spans.from_runs(self.n, begin, end)
 
-    @property
+    @cached_property
     def blocks(self) -> np.ndarray:
         """First row of each block of rows that is smoothed on its own, and the end of the last one; the frame left out.
 
