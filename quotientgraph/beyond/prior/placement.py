@@ -106,6 +106,11 @@ class Placing:
         return self.cells.neighbours(self.graph.pixels, np.arange(self.graph.pixels.n_edges))
 
     @property
+    def touching(self) -> float:
+        """Pixels of cut edges along which components meet at their present places."""
+        return float(np.sum(self.cut.length[self.cut.gaps(self.shift) < self.constants.fit]))
+
+    @property
     def pixel_group(self) -> np.ndarray:
         """(n_pixels,) group of each pixel."""
         return self.group[self.graph.labels]
