@@ -107,8 +107,9 @@ class Placing:
 
     @property
     def touching(self) -> float:
-        """Pixels of cut edges along which components meet at their present places."""
-        return float(np.sum(self.cut.length[self.cut.gaps(self.shift) < self.constants.fit]))
+        """Share of the length of all borders along which components meet at their present places, 0 … 1."""
+        meet = self.cut.gaps(self.shift) < self.constants.fit
+        return float(np.sum(self.cut.length[meet]) / max(np.sum(self.cut.length), 1e-300))
 
     @property
     def pixel_group(self) -> np.ndarray:
