@@ -41,8 +41,8 @@ _RAMP_REACH = 6.0  # pixels that a slope of the offset is followed, to bound the
 _FACE_PIXELS, _FACE_POINTS = 48, 5  # of a face, for a prior that is known everywhere and for a sparse one
 _LEAST_PART = 0.1  # of the errors that neighbouring pixels share, if there is no smooth error
 _READINGS = 4  # rounds in which the offset of a prior is found
-# Times the share of borders along which surfaces meet, from which on a prior is depth although it does not look so. Chosen on
-# three DiLiGenT objects and random scenes of *tune*, where most false readings lose a sixth of it and true ones gain as much.
+# Times the share of borders along which surfaces meet, from which on a prior is depth although it does not look so. Chosen
+# on DiLiGenT objects and random scenes of *tune*, where most false readings lose a sixth of it and true ones gain as much.
 _MORE = 1.1
 
 
