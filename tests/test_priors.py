@@ -192,6 +192,17 @@ def test_kinds_of_priors(spheres, kind, made_of):
     assert relative_error(result.depth, spheres.depth) < 0.004
 
 
+@pytest.mark.parametrize(("kind", "seed"), [("shelves", 1), ("figures", 1)])
+def test_errors_of_a_prior_are_not_read_as_an_offset(kind, seed):
+    """Blur and smooth errors look like an offset here. Surfaces do not meet with it, so a poor prior is read as depth."""
+    scene = scenes.random(kind, seed)
+    prior = coarse_depth(scene, "poor")
+    alone, told, both = (
+        relative_error(depth, scene.depth) for depth in (solved(scene).depth, prior, solved(scene, prior=prior).depth)
+    )
+    assert both < 1.3 * min(alone, told)
+
+
 @pytest.mark.parametrize(("share", "part"), [(0.003, 0.95), (0.02, 0.6)])
 def test_a_sparse_prior_with_outliers(share, part):
     """Points, a tenth of them wrong by any factor up to 2, bring the surfaces of a room nearer to their places."""

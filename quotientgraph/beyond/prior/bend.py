@@ -17,7 +17,7 @@ from laplacians.core.jit import kernel
 
 _ROUNDS = 12  # of reweighting, at most
 _SETTLED = 1e-3  # mean change of the weights at which they have settled
-_PARTS = (3.0, 1.7, 1.0, 0.5, 0.25, 0.1, 0.03, 0.01, 0.003)  # of the usual size of the smooth error; one is chosen
+_PARTS = (1.0, 0.5, 0.25, 0.1, 0.03, 0.01, 0.003)  # of the largest size of the smooth error, from which one is chosen
 _PARSIMONY = 3.0  # log-odds that a larger smooth error must gain
 _OUTLIER = 2.5  # standard deviations beyond which a difference between two cells is taken for a jump
 
@@ -113,7 +113,7 @@ def sized_bend(
     Parameters
     ----------
     bend : Bend
-        Of the usual size.
+        Of the largest size.
     rows, difference, variance
         As in `bend_from_differences`.
     other : float, optional

@@ -31,7 +31,7 @@ class Told:
         Their offsets are those of the prior, blurred as it is.
     blur : Blur
     bend : Bend
-        A smooth error of the usual size.
+        The largest smooth error that is expected.
     one, other : (n_pairs,) integers
         Cells.
     rows : (n_pairs, n_coefficients) sparse
