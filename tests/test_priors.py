@@ -192,10 +192,9 @@ def test_kinds_of_priors(spheres, kind, made_of):
     assert relative_error(result.depth, spheres.depth) < 0.004
 
 
-@pytest.mark.parametrize(("kind", "seed"), [("shelves", 1), ("figures", 1)])
-def test_errors_of_a_prior_are_not_read_as_an_offset(kind, seed):
-    """Blur and smooth errors look like an offset here. Surfaces do not meet with it, so a poor prior is read as depth."""
-    scene = scenes.random(kind, seed)
+def test_blur_is_not_read_as_an_offset():
+    """Blur flattens what stands in shelves, as an offset would. With one borders are torn, so this is read as depth."""
+    scene = scenes.random("shelves", 1)
     prior = coarse_depth(scene, "poor")
     alone, told, both = (
         relative_error(depth, scene.depth) for depth in (solved(scene).depth, prior, solved(scene, prior=prior).depth)

@@ -105,10 +105,9 @@ class Placing:
     def neighbours(self) -> tuple[np.ndarray, np.ndarray]:
         return self.cells.neighbours(self.graph.pixels, np.arange(self.graph.pixels.n_edges))
 
-    @property
-    def touching(self) -> float:
-        """Share of the length of all borders along which components meet at their present places, 0 … 1."""
-        meet = self.cut.gaps(self.shift) < self.constants.fit
+    def meeting(self, shift: np.ndarray) -> float:
+        """Share of the length of all borders along which components meet at the given places (n_components,), 0 … 1."""
+        meet = self.cut.gaps(shift) < self.constants.fit
         return float(np.sum(self.cut.length[meet]) / max(np.sum(self.cut.length), 1e-300))
 
     @property
