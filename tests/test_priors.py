@@ -192,6 +192,16 @@ def test_kinds_of_priors(spheres, kind, made_of):
     assert relative_error(result.depth, spheres.depth) < 0.004
 
 
+def test_blur_is_not_read_as_an_offset():
+    """Blur flattens what stands in shelves, as an offset would. With one borders are torn, so this is read as depth."""
+    scene = scenes.random("shelves", 1)
+    prior = coarse_depth(scene, "poor")
+    alone, told, both = (
+        relative_error(depth, scene.depth) for depth in (solved(scene).depth, prior, solved(scene, prior=prior).depth)
+    )
+    assert both < 1.3 * min(alone, told)
+
+
 @pytest.mark.parametrize(("share", "part"), [(0.003, 0.95), (0.02, 0.6)])
 def test_a_sparse_prior_with_outliers(share, part):
     """Points, a tenth of them wrong by any factor up to 2, bring the surfaces of a room nearer to their places."""

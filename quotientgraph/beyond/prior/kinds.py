@@ -14,8 +14,9 @@ import numpy as np
 import scipy
 
 from ...geometry.camera import Camera
-from .bend import Bend, sized_bend
+from .bend import sized_bend
 from .cells import Cells, medians
+from .told import Told
 
 KINDS = ("auto", "depth", "disparity", "affine", "affine-disparity")
 
@@ -91,36 +92,25 @@ class Reading:
         effect = size / (scale * relief)
         return np.where(np.isfinite(effect), effect, 0.0)
 
-    def revised(
-        self,
-        values: np.ndarray,
-        cells: Cells,
-        effect: np.ndarray,
-        one: np.ndarray,
-        other: np.ndarray,
-        rows: scipy.sparse.csr_matrix,
-        bend: Bend,
-    ) -> Reading | None:
+    def revised(self, values: np.ndarray, told: Told, cells: Cells, effect: np.ndarray) -> Reading | None:
         """The same with the offset or factor found from differences of cells; None if there is no significant one.
 
         Parameters
         ----------
         values : (n_pixels,) float64
+        told : Told
+            What is said with the present reading.
         cells : Cells
-            Gathered with the present reading.
+            The same without blur.
         effect : (n_cells,) float64
             That of an offset or factor.
-        one, other : (n_pairs,) integers
-            Neighbouring cells of one component.
-        rows : (n_pairs, n_coefficients) sparse
-            Difference between the two, of the functions that the smooth error is made of.
-        bend : Bend
         """
+        one, other, rows = told.one, told.other, told.rows
         if len(one) < 3:
             return None
         extended = scipy.sparse.hstack([rows, scipy.sparse.csr_matrix((effect[one] - effect[other])[:, None])]).tocsr()
         difference, variance = cells.offset[one] - cells.offset[other], cells.variance[one] + cells.variance[other]
-        _, fit = sized_bend(bend, extended, difference, variance, _EXPECTED)
+        _, fit = sized_bend(told.bend, extended, difference, variance, _EXPECTED)
         value, error = float(fit.coefficients[-1]), float(np.sqrt(fit.covariance[-1, -1]))
         if not abs(value) > max(_STILL_WRONG if self.changed else _WRONG, _SURE * error):
             return None

@@ -105,6 +105,11 @@ class Placing:
     def neighbours(self) -> tuple[np.ndarray, np.ndarray]:
         return self.cells.neighbours(self.graph.pixels, np.arange(self.graph.pixels.n_edges))
 
+    def meeting(self, shift: np.ndarray) -> float:
+        """Share of the length of all borders along which components meet at the given places (n_components,), 0 … 1."""
+        meet = self.cut.gaps(shift) < self.constants.fit
+        return float(np.sum(self.cut.length[meet]) / max(np.sum(self.cut.length), 1e-300))
+
     @property
     def pixel_group(self) -> np.ndarray:
         """(n_pixels,) group of each pixel."""
