@@ -107,10 +107,11 @@ def join_groups(
     """
     n, n_pieces = len(size), len(left)
     group, changed = np.arange(n), np.ones(n, np.bool_)
-    pull = np.empty(n_pieces)
+    pull = np.zeros(n_pieces)
     for k in range(n_pieces):
-        odds = touch[k] - max(left_front[k], right_front[k])
-        pull[k] = (weight[k] + 1e-3) / (tolerance[k] * tolerance[k]) / (1 + np.exp(-odds))
+        if tolerance[k] > 0:  # parallel rays on a plane leave no range of depth for it to be a part of
+            odds = touch[k] - max(left_front[k], right_front[k])
+            pull[k] = (weight[k] + 1e-3) / (tolerance[k] * tolerance[k]) / (1 + np.exp(-odds))
     pair, start, piece = np.empty(n_pieces, np.int64), np.empty(n_pieces + 1, np.int64), np.empty(n_pieces, np.int32)
     told = np.empty(
         (7, n_pieces)
