@@ -9,7 +9,7 @@ import pytest
 from scipy import ndimage
 
 import quotientgraph.io as qio
-from quotientgraph import RayMap, integrate, scenes
+from quotientgraph import Pinhole, RayMap, integrate, scenes
 from quotientgraph.geometry.sphere import cube_to_panorama
 
 SHAPE = (48, 64)
@@ -134,6 +134,8 @@ def test_cameras_as_tensors_and_batches(room):
         ({"anchors": {(1, 1): 2.0}}, "anchors: expected a sequence .* got a dict"),
         ({"anchors": "1,1,2"}, "anchors: expected a sequence .* got a str"),
         ({"anchors": np.ones(3)}, r"anchors: .* shape \(3,\)"),
+        ({"prior": np.ones(SHAPE), "prior_confidence": np.zeros(SHAPE)}, "prior_confidence: it is 0 at all pixels"),
+        ({"prior": np.ones(SHAPE), "prior_confidence": np.full(SHAPE, 2, np.uint8)}, "prior_confidence: .* got 2 to 2"),
         ({"camera": 60}, r"camera: got one number, 60; .*Pinhole.from_fov"),
         ({"camera": RayMap}, "camera: got the class RayMap; make a camera"),
         ({"frame": "dsine"}, "in the frame dsine; it is probably another one of directx, opencv, opengl"),
@@ -143,6 +145,67 @@ def test_errors_name_the_argument_and_the_remedy(room, settings, says):
     with pytest.raises(ValueError, match=says) as caught:
         solved(room, **settings)
     assert "\n" not in str(caught.value)
+
+
+def test_a_confidence_means_the_same_as_array_and_as_file(room, tmp_path):
+    """Also where it is nowhere sure, and as levels 0 and 1."""
+    weak, levels = np.full(SHAPE, 25, np.uint8), np.ones(SHAPE, np.uint8)
+    qio.write_image(tmp_path / "weak.png", weak)
+    read = qio.as_confidence(tmp_path / "weak.png", SHAPE)
+    np.testing.assert_array_equal(read, qio.as_confidence(weak, SHAPE))
+    np.testing.assert_allclose(read, 25 / 255)
+    np.testing.assert_array_equal(qio.as_confidence(levels, SHAPE), 1.0)
+    np.save(tmp_path / "percent.npy", np.full(SHAPE, 60.0))
+    with pytest.raises(ValueError, match="prior_confidence: values must lie between 0 and 1, got 60 to 60"):
+        solved(room, prior=room.depth, prior_confidence=tmp_path / "percent.npy")
+
+
+def test_masked_arrays_keep_their_mask(room):
+    """What they hide is no normal and no depth, whatever lies underneath."""
+    hidden = np.zeros(SHAPE, dtype=bool)
+    hidden[:20, :30] = True
+    toward = np.where(hidden[..., None], [0.0, 0.0, -1.0], room.normals)
+    masked = np.ma.masked_array(toward, mask=np.repeat(hidden[..., None], 3, axis=2))
+    result = integrate(masked, None, room.camera, "opencv")
+    np.testing.assert_array_equal(np.isfinite(result.depth), ~hidden & np.isfinite(room.normals).all(axis=2))
+    known = solved(room, prior=np.where(hidden, np.nan, room.depth)).depth
+    junk = np.ma.masked_array(np.where(hidden, 77.0, room.depth), mask=hidden)
+    np.testing.assert_array_equal(solved(room, prior=junk).depth, known)
+
+
+def test_masks_of_floats():
+    """NaN selects nothing, and probabilities are cut at half of their largest, as in files."""
+    select = qio.as_mask
+    assert select(np.array([[np.nan, 1.0], [0.0, 1.0]]), (2, 2)).tolist() == [[False, True], [False, True]]
+    assert select(np.array([[1e-6, 0.98], [0.2, 0.6]]), (2, 2)).tolist() == [[False, True], [False, True]]
+    assert select(np.array([[1.0, 7.0], [0.0, 3.0]]), (2, 2)).tolist() == [[True, True], [False, True]]
+
+
+def test_intrinsics_for_another_size_in_a_camera(room):
+    """As noticed in a matrix."""
+    matrix = room.camera.matrix.copy()
+    matrix[:2] *= 4
+    (text,) = [t for t in solved(room, camera=Pinhole.from_matrix(matrix)).warnings if t.startswith("camera")]
+    assert "times as large" in text
+    assert text in solved(room, camera=matrix).warnings
+
+
+def test_a_photograph_is_noticed():
+    """Its vectors have all lengths, those of a normal map one; a painted background does not count."""
+    rng = np.random.default_rng(0)
+    row, column = np.indices((60, 80)) / 80
+    sky = np.stack([0.35 + 0.2 * row, 0.4 + 0.2 * row, 0.55 + 0.2 * column], axis=-1) + rng.normal(0, 0.03, (60, 80, 3))
+    found = qio.as_normals(np.rint(255 * sky).astype(np.uint8))
+    assert any("photograph" in text for text in found.warnings)
+    normals = scenes.make("sphere", shape=(60, 80)).normals
+    image = np.rint(127.5 * (np.nan_to_num(normals) * [1, -1, -1] + 1)).astype(np.uint8)
+    image[:, :60] = (10, 200, 60)
+    assert not qio.as_normals(image).warnings
+
+
+def test_a_mask_that_is_no_image(room):
+    with pytest.raises(ValueError, match=r"mask: expected an image of 48×64, got shape \(\)"):
+        integrate(room.normals, True, room.camera, "opencv")
 
 
 def coarse(depth, seed=0):
@@ -182,6 +245,35 @@ def test_an_orthographic_prior_of_heights_is_noticed():
     scene = scenes.make("bumps", shape=(72, 96), camera="orthographic")
     assert not [text for text in solved(scene, prior=scene.depth).warnings if text.startswith(ABOUT_PRIOR)]
     assert any("negate" in text for text in solved(scene, prior=-scene.depth).warnings)
+
+
+@pytest.mark.parametrize("camera", [None, "orthographic"])
+def test_a_prior_that_tears_what_normals_join_is_noticed(camera):
+    """A curved object has little relief within its components, but their borders meet."""
+    scene = scenes.make("sphere", shape=(96, 128), **({"camera": camera} if camera else {}))
+    rng, depth = np.random.default_rng(0), scene.depth
+    other = scenes.make("room", shape=depth.shape).depth
+    for prior in [other, rng.uniform(1, 6, depth.shape)] if camera is None else [other, 1000 * depth]:
+        texts = [
+            text for text in solved(scene, prior=prior).warnings if text.startswith("prior: with it surfaces meet")
+        ]
+        assert len(texts) == 1, prior
+        assert ("unit" in texts[0]) == (camera is not None)
+    sparse = np.where(rng.random(depth.shape) < 0.02, depth, np.nan)
+    for prior in (depth, sparse, depth * (1 + 0.02 * rng.standard_normal(depth.shape))):
+        assert not [text for text in solved(scene, prior=prior).warnings if text.startswith(ABOUT_PRIOR)]
+
+
+def test_negative_values_of_a_prior():
+    """They are left out with a warning, and are as good as others where the offset is said to be unknown."""
+    scene = scenes.make("bumps", shape=(72, 96))
+    depth = scene.depth
+    scaled = 2 * (depth - np.nanmin(depth)) / np.ptp(depth[np.isfinite(depth)]) - 1  # as some networks give it
+    assert any("values are negative" in text for text in solved(scene, prior=scaled).warnings)
+    result = solved(scene, prior=scaled, prior_kind="affine")
+    assert not [text for text in result.warnings if text.startswith(ABOUT_PRIOR)]
+    ratio = result.depth / depth
+    np.testing.assert_allclose(ratio / np.nanmedian(ratio), 1, atol=5e-3)
 
 
 def test_anchors_that_exclude_each_other_are_noticed():

@@ -85,8 +85,8 @@ class Placement:
         Graphs that stand for Q0, Q1, …
     certainty : (n_pixels,) float64
         Probability that the depth is right.
-    doubt : str
-        What a user should know about it; empty if there is nothing.
+    doubts : tuple of str
+        What a user should know about it.
     shared : Shared, optional
         What is left of what parts have in common: the pairs that were not moved against each other; None if there are none.
     """
@@ -94,7 +94,7 @@ class Placement:
     potential: np.ndarray
     levels: list[Quotient]
     certainty: np.ndarray
-    doubt: str = ""
+    doubts: tuple[str, ...] = ()
     shared: Shared | None = None
 
 
@@ -226,7 +226,7 @@ def optimize(
         history=scales.history,
         seconds={**graph.seconds, "filling": filled - began, "scales": laplacians.working_clock() - filled},
         converged=converged,
-        warnings=texts if found is None or not found.doubt else [*texts, found.doubt],
+        warnings=texts if found is None else [*texts, *found.doubts],
         device="cpu" if xp is np else "cuda",
         certainty=None if found is None else found.certainty,
         borders=borders if found is None else None,

@@ -29,7 +29,7 @@ from .certainty import certainty
 from .constants import CHOSEN, Constants
 from .faces import faces
 from .joining import run
-from .kinds import KINDS, Reading
+from .kinds import KINDS, Reading, in_front
 from .placement import Placing
 from .told import Told, too_small
 
@@ -61,6 +61,8 @@ class Prior:
     weight : float
         Trust in the prior as a whole: its errors are taken to be smaller by the square root of it.
     anchors : Anchors or None
+    negative : float
+        Share of the values that the user gave which are negative, and say nothing therefore.
     """
 
     values: np.ndarray
@@ -68,6 +70,7 @@ class Prior:
     kind: str = "auto"
     weight: float = 1.0
     anchors: Anchors | None = None
+    negative: float = 0.0
 
     @classmethod
     def from_depth(
@@ -91,7 +94,13 @@ class Prior:
         if not normal_map.camera.central and "disparity" in kind:
             raise ValueError(f"prior_kind={kind!r}: an orthographic camera has no disparity; pass depth")
         values = _image("prior", prior, normal_map.shape).ravel()[normal_map.position]
-        values = np.where(np.isfinite(values) & ((values > 0) | (not normal_map.camera.central)), values, np.nan)
+        values = np.where(np.isfinite(values), values, np.nan)
+        negative = 0.0
+        if normal_map.camera.central:
+            if "affine" in kind:
+                values = in_front(values)
+            negative = float(np.mean(values < 0)) / max(float(np.mean(np.isfinite(values))), 1e-300)
+            values = np.where(values > 0, values, np.nan)
         trust = np.ones(len(values))
         if confidence is not None:
             trust = _image("prior_confidence", confidence, normal_map.shape).ravel()[normal_map.position]
@@ -102,7 +111,7 @@ class Prior:
                 )
         if not (np.isfinite(values) & (trust > 0)).any():
             raise ValueError("prior: it has no usable depth at any valid pixel; depths are positive, NaN if unknown")
-        return cls(np.where(trust > 0, values, np.nan), trust, kind, weight, anchors)
+        return cls(np.where(trust > 0, values, np.nan), trust, kind, weight, anchors, negative)
 
     def __call__(
         self,
@@ -128,6 +137,7 @@ class Prior:
             What places parts against each other of which borders do not tell the depth.
         """
         reading, placing = self._read_and_placed(graph, filled, found, judged, shared)
+        overturned = False
         if self.kind == "auto" and (reading.inverse or reading.changed):
             # What looks like disparity or an offset may be an error of the prior. Then it tears most borders apart.
             meet = placing.meeting(placing.shift)
@@ -135,7 +145,7 @@ class Prior:
                 plain = Reading(reading.camera, bent=False)
                 as_depth = self.placed(graph, filled, found, plain, judged, shared)
                 if as_depth.meeting(as_depth.shift) > _TORN * meet:
-                    reading, placing = plain, as_depth
+                    reading, placing, overturned = plain, as_depth, True
         labels, group = placing.graph.labels, placing.pixel_group
         potential = filled + placing.shift[labels]
         if self.anchors is not None:
@@ -143,9 +153,10 @@ class Prior:
         known = np.isfinite(reading.potential(self.values))
         potential = _centred_unknown(potential, graph.pixels.pieces, known, self.anchors)
         joined = placing.graph.contract(placing.cut.number[placing.joined])
-        doubt = about_prior(graph, filled, self.values, self.kind)
+        meeting = placing.meeting(placing.start), placing.meeting(placing.shift)
+        doubts = about_prior(graph, filled, self.values, self.kind, self.negative, meeting, overturned)
         kept = placing.bodies.kept(shared, labels)
-        return Placement(potential, [placing.graph, joined], certainty(placing), doubt, kept)
+        return Placement(potential, [placing.graph, joined], certainty(placing), doubts, kept)
 
     def _read_and_placed(
         self, graph: Quotient, filled: np.ndarray, found: np.ndarray, judged: Judgement | None, shared: Shared | None

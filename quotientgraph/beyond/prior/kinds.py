@@ -121,3 +121,9 @@ class Reading:
         if np.isfinite(better.potential(values)).sum() < _MOST * np.isfinite(values).sum():
             return None
         return better
+
+
+def in_front(values: np.ndarray) -> np.ndarray:
+    """Values of a prior whose offset is unknown, moved to where all of them are positive if some are not."""
+    low, high = np.nanmin(values, initial=np.inf), np.nanmax(values, initial=-np.inf)
+    return values if low > 0 or not low < high else values - low + (high - low) / 2
