@@ -119,9 +119,7 @@ def given_settings(args: argparse.Namespace) -> dict[str, Any]:
 
 def settings_of(args: argparse.Namespace, source: Understood, name: str) -> dict[str, Any]:
     """Keywords for `integrate`: only those that the user gave, so that the defaults are those of the library."""
-    import numpy as np
-
-    from ..io import InputError, read_depth
+    from ..io import InputError, as_confidence, read_depth
 
     settings = given_settings(args)
     file = file_for(args.depth_prior, name)
@@ -132,10 +130,8 @@ def settings_of(args: argparse.Namespace, source: Understood, name: str) -> dict
         settings["prior"] = prior
     file = file_for(args.prior_confidence, name)
     if file is not None:
-        sure = read_depth(file, relative=True)
-        if sure.shape != source.found.normals.shape[:2]:
-            raise InputError(f"{file}: its size {sure.shape} is not the normals' {source.found.normals.shape[:2]}")
-        settings["prior_confidence"] = np.nan_to_num(sure / max(1.0, float(np.nanmax(sure))))
+        height, width = source.found.normals.shape[:2]
+        settings["prior_confidence"] = as_confidence(file, (height, width))
     if args.anchor:
         settings["anchors"] = args.anchor
     if args.contact:
@@ -224,7 +220,9 @@ def record_of(source: Understood, result: Reconstruction, args: argparse.Namespa
         "depth_min": float(finite.min()),
         "depth_max": float(finite.max()),
         "notes": list(source.found.notes),
-        "warnings": [*source.warnings, *(text for text in result.warnings if not text.startswith(CONTRADICTION))],
+        "warnings": list(
+            dict.fromkeys([*source.warnings, *(text for text in result.warnings if not text.startswith(CONTRADICTION))])
+        ),
         "seconds": {stage: round(seconds, 4) for stage, seconds in result.seconds.items()},
     }
     if result.taken:

@@ -79,16 +79,21 @@ def intrinsics(values: np.ndarray, shape: Shape, path: Path) -> tuple[np.ndarray
         notes.append(
             f"camera: {path.name} is in row-first order (fy, fx, cy, cx), read as cx={k[0, 2]:g}, cy={k[1, 2]:g}"
         )
-    elif order == "unclear":
-        notes.append(
-            f"camera: the principal point ({k[0, 2]:g}, {k[1, 2]:g}) is far from the middle of the image of "
-            f"{shape[1]}×{shape[0]}{_why_far(k, shape)}"
-        )
-    return k, notes
+    return k, [*notes, *far_from_the_middle(k, shape)]
+
+
+def far_from_the_middle(k: np.ndarray, shape: Shape) -> list[str]:
+    """A sentence if the principal point is far from the middle of the image, with what that suggests and the remedy."""
+    if k_order(k, shape) != "unclear":
+        return []
+    height, width = shape
+    return [
+        f"camera: the principal point ({k[0, 2]:g}, {k[1, 2]:g}) is far from the middle of the image of "
+        f"{width}×{height}{_why_far(k, shape)}"
+    ]
 
 
 def _why_far(k: np.ndarray, shape: Shape) -> str:
-    """What a principal point far from the middle suggests, with the remedy."""
     height, width = shape
     if np.abs(k[:2, 2] - 0.5).max() < 0.25 and k[0, 0] < 20:
         return "; K is in parts of the image, so multiply its first row by the width and its second row by the height"

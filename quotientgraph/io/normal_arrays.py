@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..geometry.camera import Camera, Pinhole, RayMap
-from .camera_files import intrinsics, read_camera
+from .camera_files import far_from_the_middle, intrinsics, read_camera
 from .conventions import frame_axes
 from .decode import decode_mask, decode_normals, pick
 from .formats import InputError, read_arrays
@@ -103,7 +103,7 @@ def understand_mask(thing: Any, shape: tuple[int, int]) -> tuple[np.ndarray | No
     -------
     mask : (H, W) bool array or None
         Files and images are True where they are brighter than half of their brightest value; arrays of numbers are
-        True where they are not 0.
+        True where they are not 0. Floats between 0 and 1 are as in files, and NaN is False.
     warnings : list of str
         An orientation that the picture states and that was not applied; see `quotientgraph.io.orientation`.
 
@@ -120,15 +120,28 @@ def understand_mask(thing: Any, shape: tuple[int, int]) -> tuple[np.ndarray | No
         array = pick(file, read_arrays(file), MASK_NAMES, "mask")
     else:
         source, array = "mask", to_array(thing, "mask")
+        if array.ndim < 2:
+            raise InputError(
+                f"mask: expected an image of {shape[0]}×{shape[1]}, got shape {array.shape}; pass (H, W) truth values"
+            )
         if not _is_pil(thing) and array.ndim == 2:
             if array.shape != tuple(shape):
                 raise InputError(
                     f"mask: its shape {array.shape} differs from the normals' {tuple(shape)}; both are (H, W)"
                 )
-            return array.astype(bool), []
+            return _chosen(array), []
     orientation = stated_orientation(thing) if source != "mask" or _is_pil(thing) else 1
     array, _, warning = like_the_map(array, orientation, shape, source)
     return decode_mask(source, array, shape), [warning] if warning else []
+
+
+def _chosen(array: np.ndarray) -> np.ndarray:
+    """What an array of numbers selects."""
+    if array.dtype.kind != "f":
+        return array.astype(bool)
+    known = np.where(np.isnan(array), 0, array)
+    high = known.max(initial=0)
+    return known > high / 2 if high <= 1 and known.min(initial=0) >= 0 else known.astype(bool)
 
 
 def understand_camera(thing: Any, shape: tuple[int, int]) -> tuple[Camera | None, list[str]]:
@@ -154,7 +167,7 @@ def understand_camera(thing: Any, shape: tuple[int, int]) -> tuple[Camera | None
     Pinhole(fx=500.0, fy=500.0, cx=40.0, cy=30.0)
     """
     if thing is None or isinstance(thing, Camera):
-        return thing, []
+        return thing, far_from_the_middle(thing.matrix, shape) if isinstance(thing, Pinhole) else []
     if isinstance(thing, str | os.PathLike):
         return read_camera(Path(thing), shape)
     if isinstance(thing, type):
@@ -173,6 +186,8 @@ def understand_camera(thing: Any, shape: tuple[int, int]) -> tuple[Camera | None
 def to_array(thing: Any, name: str) -> np.ndarray:
     """A NumPy array from an image, a tensor of any common library, or nested lists.
 
+    What a masked array hides becomes NaN in floats, −1 in signed integers and 0 in others: there is nothing.
+
     Raises
     ------
     InputError
@@ -190,6 +205,8 @@ def to_array(thing: Any, name: str) -> np.ndarray:
             thing = thing.numpy()
         elif hasattr(thing, "__cuda_array_interface__") and hasattr(thing, "get"):  # CuPy
             thing = thing.get()
+        elif isinstance(thing, np.ma.MaskedArray):  # what is masked has no value
+            thing = thing.filled({"f": np.nan, "i": -1}.get(thing.dtype.kind, 0))
         array = np.asarray(thing)
     except Exception as error:
         text = " ".join(str(error).split())[:120]

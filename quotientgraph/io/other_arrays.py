@@ -13,12 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from .decode import pick
 from .depth_files import read_depth, read_labels
 from .formats import InputError, read_arrays
 from .normal_arrays import to_array
 from .orientation import like_the_map, stated_orientation
 
 Shape = tuple[int, int]
+
+_CONFIDENCE_NAMES = ("prior_confidence", "confidence", "conf", "arr_0", "")
+_FEW_LEVELS = 10  # whole numbers below this are levels, as 0, 1 and 2 of some depth cameras, and no parts of 255
 
 
 def as_depth(thing: Any, shape: Shape, name: str = "prior") -> np.ndarray:
@@ -50,7 +54,9 @@ def as_depth(thing: Any, shape: Shape, name: str = "prior") -> np.ndarray:
 
 
 def as_confidence(thing: Any, shape: Shape, name: str = "prior_confidence") -> np.ndarray:
-    """(H, W) float64 between 0 and 1; whole numbers are taken as parts of the largest that their type has.
+    """(H, W) float64 between 0 and 1, 0 for NaN.
+
+    Whole numbers without sign are parts of the largest that their type has, unless all are below 10.
 
     Examples
     --------
@@ -58,20 +64,20 @@ def as_confidence(thing: Any, shape: Shape, name: str = "prior_confidence") -> n
     [[0.0, 0.2, 1.0]]
     """
     if _is_path(thing):
-        with _named("prior_confidence"):
-            found = read_depth(Path(thing), relative=True)
-        found = np.nan_to_num(found / max(1.0, float(np.nanmax(found, initial=1.0))))
+        with _named(name):
+            array = pick(Path(thing), read_arrays(Path(thing)), _CONFIDENCE_NAMES, "confidence")
     else:
         array = to_array(thing, name)
-        found = array.astype(np.float64)
-        if array.dtype.kind == "u":
-            found /= np.iinfo(array.dtype).max
-    found = _of_shape(found, shape, name)
-    known = found[np.isfinite(found)]
-    if known.size and (known.min() < 0 or known.max() > 1):
+    found = np.nan_to_num(_of_shape(array, shape, name).astype(np.float64))
+    high = found.max(initial=0.0)
+    if array.dtype.kind == "u" and high >= _FEW_LEVELS:
+        found /= np.iinfo(array.dtype).max
+    elif found.min(initial=0.0) < 0 or high > 1:
         raise InputError(
-            f"{name}: values must lie between 0 and 1, got {known.min():g} to {known.max():g}; divide by the largest one"
+            f"{name}: values must lie between 0 and 1, got {found.min():g} to {high:g}; divide by the largest there can be"
         )
+    if not high > 0:
+        raise InputError(f"{name}: it is 0 at all pixels, so the prior would say nothing; leave both out, or check it")
     return found
 
 
