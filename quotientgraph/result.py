@@ -128,7 +128,7 @@ class Reconstruction(Outcome):
 
     @cached_property
     def confidence(self) -> np.ndarray:
-        """(H, W) float64 in [0, 1]: how sure the depth of each pixel is, relative to the rest; NaN outside.
+        """(H, W) float64 in [0, 1]: how sure the depth of each pixel is, relative to the rest of its piece; NaN outside.
 
         In scenes with flat faces, and with a depth prior, it is the probability that the depth is right within 2 %
         (orthographic: of its range), calibrated on random scenes; see `quotientgraph.beyond.certainty`. Elsewhere, as on

@@ -10,10 +10,16 @@ from quotientgraph.beyond.joining import Witnesses
 from quotientgraph.beyond.steadiness import unsteadiness
 
 
-def components(*sizes):
+def components(*sizes, piece=None):
     """Components of so many pixels, one after the other, as far as steadiness needs to know them."""
-    labels = np.repeat(np.arange(len(sizes)), sizes)
-    return SimpleNamespace(graph=SimpleNamespace(labels=labels, sizes=np.array(sizes)), span=1.0)
+    labels, of = (
+        np.repeat(np.arange(len(sizes)), sizes),
+        np.zeros(len(sizes), int) if piece is None else np.array(piece),
+    )
+    pixels, first = SimpleNamespace(pieces=of[labels]), np.cumsum([0, *sizes[:-1]])
+    return SimpleNamespace(
+        graph=SimpleNamespace(labels=labels, sizes=np.array(sizes), pixels=pixels, first_pixels=first), span=1.0
+    )
 
 
 def told(*rows):
@@ -46,6 +52,19 @@ def test_what_hangs_on_an_unsteady_component_is_unsteady_with_it():
     found = unsteadiness(components(500, 400, 100, 50), told(FIRM, *CLOSE, (2, 3, 0.0, 6.0, 4.0)))
     for share in found:
         assert share[3] == share[2] > 0.1
+
+
+def test_pieces_are_each_judged_by_themselves():
+    """Whichever part of the larger piece moves, it has nothing to say of the smaller one, nor a face that spans the gap."""
+    left, right = told(FIRM, *CLOSE), told(*[(3 + a, 3 + b, *rest) for a, b, *rest in (FIRM, *CLOSE)])
+    for gap in ((), ((2, 3, 0.0, 6.0, 4.0),)):
+        given = (left, right, told(*gap)) if gap else (left, right)
+        both = Witnesses(**{name: np.concatenate([vars(one)[name] for one in given]) for name in vars(left)})
+        found = unsteadiness(components(500, 400, 100, 50, 40, 10, piece=(0, 0, 0, 1, 1, 1)), both)
+        for share in found:
+            np.testing.assert_array_equal(share[[0, 1, 3, 4]], 0)
+            assert share[2] > 0.1
+            assert share[5] > 0.1
 
 
 def test_what_is_settled_stays():

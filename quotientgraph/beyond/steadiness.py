@@ -38,7 +38,8 @@ _CHOSEN = _Constants()
 class Unsteadiness(NamedTuple):
     """Shares of the arrangements by disturbed evidence in which components stand elsewhere.
 
-    Most pixels are taken to stand where they do, so it is always the smaller part that is said to move.
+    Most pixels are taken to stand where they do, so it is always the smaller part that is said to move, and that in each
+    connected piece of the map by itself.
 
     Attributes
     ----------
@@ -68,11 +69,18 @@ def unsteadiness(judged: Judgement, witnesses: Witnesses, settled: tuple[tuple[i
     left, right = group[witnesses.left], group[witnesses.right]
     w = _chosen(replace(witnesses, left=left, right=right), left != right)
 
+    piece = np.empty(len(size), dtype=np.int64)
+    piece[group] = judged.graph.pixels.pieces[judged.graph.first_pixels]
+    pieces = np.split(np.argsort(piece, kind="stable"), np.cumsum(np.bincount(piece))[:-1])
+    pieces = [one for one in pieces if len(one) > 1]
+
     def elsewhere(deviation: float) -> np.ndarray:
         times = np.zeros(len(size))
         for one in disturbed(w, np.arange(len(size)), _CHOSEN.times, deviation) if len(w.left) else ():
             shift = join(len(size), one, size)
-            times += np.abs(shift - weighted_median(shift, size)) > _CHOSEN.moved * judged.span
+            for own in pieces:
+                move = shift[own] - weighted_median(shift[own], size[own])
+                times[own] += np.abs(move) > _CHOSEN.moved * judged.span
         return times[group] / _CHOSEN.times
 
     return Unsteadiness(elsewhere(_CHOSEN.little), elsewhere(_CHOSEN.much))
