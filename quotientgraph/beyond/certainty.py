@@ -1,8 +1,8 @@
 """Certainty: the probability that the depth of a pixel is right, from how its face stands and what contradicts it.
 
-Springs tell how firmly a component is held by borders that fit (`quotientgraph.beyond.confidence`), but not whether these
-borders fit by chance. Where borders can be judged, more is known. Where joining ends elsewhere as soon as its evidence is
-disturbed (`quotientgraph.beyond.steadiness`), the place of a face was a close decision. A face that stands on another one
+Where borders can be judged, more is known than how many of them fit (`quotientgraph.beyond.confidence`): whether they fit
+by chance. Where joining ends elsewhere as soon as its evidence is disturbed (`quotientgraph.beyond.steadiness`), the place
+of a face was a close decision. A face that stands on another one
 meets it in a valley, which seldom happens by chance, and borders at which faces touch should look like contacts. A border
 that looks like one but is torn contradicts the places of its two faces, or one of them is several parallel faces in one;
 pixels close to it are the most doubtful.
@@ -44,7 +44,7 @@ class _Constants:
     torn: float = 0.3  # pixels by which a border must be torn, and
     notable: float = 0.01  # of the potential (of its range, for parallel rays)
     reach: float = 15.0  # pixels within which a contradiction counts most
-    straightened: float = -0.33  # log-odds that count in addition where a smooth error was taken out of the normals
+    straightened: float = -0.33  # log-odds that count in addition where a smooth error was taken out; see docs/accuracy.md
 
 
 _RIGHT, _CHOSEN = _Right(), _Constants()
