@@ -22,7 +22,7 @@ from .beyond.doubts import judged
 from .beyond.net_slope import levelled, slope_warnings
 from .beyond.plugging import hooks_for, prepared
 from .beyond.prior import Prior
-from .beyond.settling import Contact
+from .beyond.settling import Contact, understood
 from .geometry.camera import Camera, as_camera
 from .geometry.jumps import Continuity, planar
 from .geometry.normals import FRAMES, NormalMap
@@ -282,6 +282,7 @@ class QuotientGraph(ExportedQuotient):
             graph = replace(self.divided(components_by_angle(self.pixels, angle)), angle=angle, preset=preset)
         graph, faces = prepared(graph, settings)
         shape = self.pixels.map.shape
+        contacts = understood(contacts)
         stated = None if anchors is None else io.as_anchors(anchors)
         known = Anchors.from_depths(graph, stated)
         coarse = None if prior is None else io.as_depth(prior, shape)

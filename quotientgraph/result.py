@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Self
@@ -242,18 +243,22 @@ class Reconstruction(Outcome):
         `max_faces` and `max_error` limit a mesh as in `mesh`. Several numbers of faces are levels of detail, which a .glb
         can hold.
         """
+        if not isinstance(path, str | PathLike):
+            raise ValueError(f"path: expected the name of a file, got {path!r}")
         suffix = Path(path).suffix.lower()
-        several = [max_faces] if max_faces is None or isinstance(max_faces, int) else sorted(max_faces, reverse=True)
-        if suffix in (".html", ".htm"):
-            report.write_report(self, path)
-        elif suffix in io.mesh_suffixes():
-            finest, *coarser = (self.mesh(n, max_error) for n in several)
-            io.write_mesh(path, finest, coarser=coarser)
-        elif suffix in io.writable():
-            io.write_depth(path, self.depth)
-        else:
-            known = [".html", *io.mesh_suffixes(), *io.writable()]
+        known = [".html", ".htm", *io.mesh_suffixes(), *io.writable()]
+        if suffix not in known:
             raise io.OutputError(f"path: the suffix of {str(path)!r} is not known; use one of {' '.join(known)}")
+        if suffix in io.mesh_suffixes():
+            several = max_faces if isinstance(max_faces, Iterable) and not isinstance(max_faces, str) else [max_faces]
+            finest, *coarser = (self.mesh(n, max_error) for n in sorted(several, reverse=True))  # type: ignore[type-var]
+            io.write_mesh(path, finest, coarser=coarser)
+        elif max_faces is not None or max_error is not None:
+            raise ValueError(f"max_faces, max_error: they limit a mesh, and {str(path)!r} is none; leave them out")
+        elif suffix in (".html", ".htm"):
+            report.write_report(self, path)
+        else:
+            io.write_depth(path, self.depth)
 
     def show(self, image: np.ndarray | None = None) -> report.Fragment | None:
         """Show the surface: in a notebook with the views of the report, elsewhere as maps in windows.

@@ -9,7 +9,7 @@ import pytest
 from scipy import ndimage
 
 import quotientgraph.io as qio
-from quotientgraph import Pinhole, RayMap, integrate, scenes
+from quotientgraph import Orthographic, Pinhole, RayMap, integrate, scenes
 from quotientgraph.geometry.sphere import cube_to_panorama
 
 SHAPE = (48, 64)
@@ -131,6 +131,10 @@ def test_cameras_as_tensors_and_batches(room):
         ({"labels": "missing.png"}, "missing.png: no such file"),
         ({"image": np.ones((*SHAPE[::-1], 3))}, "image: expected"),
         ({"image": "missing.png"}, "missing.png: no such file"),
+        ({"prior": np.ones(SHAPE, dtype=bool)}, "prior: truth values are no depth"),
+        ({"contacts": 5}, "contacts: expected a sequence of pairs of pixels .* got 5"),
+        ({"contacts": [(3, 4)]}, "contacts: expected two pixels"),
+        ({"forbidden": 5}, "forbidden: expected an image of truth values or a list of polylines, got 5"),
         ({"anchors": {(1, 1): 2.0}}, "anchors: expected a sequence .* got a dict"),
         ({"anchors": "1,1,2"}, "anchors: expected a sequence .* got a str"),
         ({"anchors": np.ones(3)}, r"anchors: .* shape \(3,\)"),
@@ -201,6 +205,25 @@ def test_a_photograph_is_noticed():
     image = np.rint(127.5 * (np.nan_to_num(normals) * [1, -1, -1] + 1)).astype(np.uint8)
     image[:, :60] = (10, 200, 60)
     assert not qio.as_normals(image).warnings
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda result: result.save(None), "path: expected the name of a file, got None"),
+        (lambda result: result.save("surface.ply", max_faces=10.5), "max_faces=10.5: .* a positive whole number"),
+        (lambda result: result.save("surface.ply", max_faces="200k"), "max_faces='200k': .* a positive whole number"),
+        (lambda result: result.save("depth.npy", max_faces=10), "they limit a mesh, and 'depth.npy' is none"),
+        (lambda _: Pinhole.from_fov(60, 10), r"camera: shape=10 must be \(height, width\)"),
+        (lambda _: Pinhole.from_fov(60, (10, 10, 3)), "camera: shape=.* for instance normals.shape"),
+        (lambda _: Orthographic("1"), "camera: pixel_size='1' must be a positive length"),
+    ],
+)
+def test_errors_of_results_and_cameras(room, call, says, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=says):
+        call(solved(room))
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_mask_that_is_no_image(room):

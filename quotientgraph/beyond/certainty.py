@@ -44,7 +44,9 @@ class _Constants:
     torn: float = 0.3  # pixels by which a border must be torn, and
     notable: float = 0.01  # of the potential (of its range, for parallel rays)
     reach: float = 15.0  # pixels within which a contradiction counts most
-    straightened: float = -0.33  # log-odds that count in addition where a smooth error was taken out; see docs/accuracy.md
+    straightened: float = (
+        -0.33
+    )  # log-odds that count in addition where a smooth error was taken out; see docs/accuracy.md
 
 
 _RIGHT, _CHOSEN = _Right(), _Constants()

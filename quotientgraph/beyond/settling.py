@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -45,7 +45,7 @@ def settled(
     """
     graph, potential, pins = standing.graph, outcome.potential, standing.pins
     pairs, words = [*outcome.settled], [*outcome.taken]
-    for contact in contacts or ():
+    for contact in understood(contacts):
         a, b, offset = _contact_offset(graph, potential, contact)
         pins = pins.with_one(int(graph.labels[a]), int(graph.labels[b]), offset)
         pairs.append((a, b))
@@ -103,7 +103,7 @@ def _contact_offset(graph: Quotient, potential: np.ndarray, contact: Contact) ->
     Of the shifts that the edge at the contact allows, wherever its crease is, it is the one that most edges near it allow.
     """
     pixels = graph.pixels
-    a, b = (_pixel(graph, one) for one in _both(contact))
+    a, b = (_pixel(graph, one) for one in contact)
     one, other = graph.labels[a], graph.labels[b]
     if one == other:
         raise ValueError(
@@ -140,6 +140,15 @@ def _distance(graph: Quotient, pixel: np.ndarray, other: int) -> np.ndarray:
     if normal_map.wrap.x:
         along = np.minimum(along, normal_map.shape[1] - along)
     return np.hypot(down, along)
+
+
+def understood(contacts: Sequence[Contact] | None) -> list[Contact]:
+    """What a user passes as contacts; ValueError if that is not what they are."""
+    if contacts is None:
+        return []
+    if not isinstance(contacts, Iterable):
+        raise ValueError(f"contacts: expected a sequence of pairs of pixels ((u, v), (u, v)), got {contacts!r}")
+    return [_both(contact) for contact in contacts]
 
 
 def _both(contact: Contact) -> tuple[Pixel, Pixel]:

@@ -13,6 +13,8 @@ is resolved fully.
 
 from __future__ import annotations
 
+from numbers import Integral
+
 import numpy as np
 
 from .camera import Camera
@@ -74,8 +76,8 @@ def reduce_mesh(
 
 def check_limits(max_faces: int | None, max_error: float | None) -> None:
     """Refuse limits that no mesh can have."""
-    if max_faces is not None and not max_faces >= 1:
-        raise ValueError(f"max_faces={max_faces}: a mesh has at least one face; give a positive whole number or None")
+    if max_faces is not None and (not isinstance(max_faces, Integral) or max_faces < 1):
+        raise ValueError(f"max_faces={max_faces!r}: a mesh has at least one face; give a positive whole number or None")
     if max_error is not None and not 0 <= max_error < np.inf:
         raise ValueError(f"max_error={max_error}: expected a number of pixels, 0 or more, or None")
 

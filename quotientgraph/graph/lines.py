@@ -6,7 +6,7 @@ across it are taken out of the graph: components, filling, scales and meshes all
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -53,7 +53,9 @@ def _is_drawing(pixels: PixelGraph, lines: Lines) -> bool:
                 f"forbidden: expected an image of truth values of shape {pixels.map.shape} or a list of polylines, "
                 f"got {image.dtype} {image.shape}"
             )
-    for line in lines:  # type: ignore[union-attr]
+    if not isinstance(lines, Iterable):
+        raise ValueError(f"forbidden: expected an image of truth values or a list of polylines, got {lines!r}")
+    for line in lines:
         points = np.asarray(line, dtype=np.float64)
         if points.ndim != 2 or points.shape[1] != 2 or len(points) < 2 or not np.isfinite(points).all():
             raise ValueError(f"forbidden: a polyline is two or more points (column, row), got shape {points.shape}")

@@ -47,6 +47,8 @@ def as_depth(thing: Any, shape: Shape, name: str = "prior") -> np.ndarray:
             found = read_depth(Path(thing), relative=True)
     else:
         array = to_array(thing, name)
+        if array.dtype == bool:
+            raise InputError(f"{name}: truth values are no depth; pass numbers, NaN where it is unknown")
         found = array.astype(np.float64)
         if array.dtype.kind == "u":
             found[array == 0] = np.nan
