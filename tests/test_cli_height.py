@@ -1,0 +1,145 @@
+"""The command `height`: what it writes, refuses and says of textures that are not as they should be."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+import quotientgraph.height
+import quotientgraph.io as qio
+from quotientgraph import height_map, scenes
+from quotientgraph.cli import main
+
+OPENGL = np.array([1.0, -1.0, -1.0])
+
+
+def stored(normals, axes=OPENGL):
+    """Normals of the OpenCV frame as 8 bits; black where there is none."""
+    values = np.rint((np.nan_to_num(normals, nan=-1) * axes + 1) * 127.5)
+    values[~np.isfinite(normals).all(axis=-1)] = 0
+    return values.astype(np.uint8)
+
+
+WAVES = scenes.texture("waves", shape=(48, 64), relief=0.15).normals
+BALL = scenes.make("sphere", (96, 96)).normals
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """The working directory, empty."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def put(name, normals=WAVES, axes=OPENGL):
+    """Write a normal map, and return the bytes of its file."""
+    os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
+    qio.write_image(name, stored(normals, axes))
+    with open(name, "rb") as file:
+        return file.read()
+
+
+def files(folder):
+    """The files in a folder and below it, by their place in it."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["n.png", "-o", "n.png"],
+        ["n.png", "-o", "link.png"],
+        ["n.png", "n_height.png"],
+        ["n.png", "n_ao.png", "--ao"],
+        ["n.png", "n_curvature.png", "--curvature", "-o", "."],
+        ["n.png", "-o", "n.tiff", "--format", "png"],
+    ],
+)
+def test_an_input_is_never_overwritten(here, words, capsys):
+    """Whatever the target is called, and whether it is the height map or a picture beside it: nothing is written."""
+    names = ["n.png", "n_height.png", "n_ao.png", "n_curvature.png"]
+    before = {name: put(name) for name in names}
+    (here / "link.png").symlink_to("n.png")
+    assert main(["height", *words, "--smooth"]) == 2
+    said = capsys.readouterr().err
+    assert "-o" in said
+    assert "is an input" in said
+    assert {name: (here / name).read_bytes() for name in names} == before
+    assert files(here) == sorted([*names, "link.png"])
+
+
+def test_results_of_an_earlier_run_are_replaced(here):
+    """They lie among the inputs of a folder, but are none of them."""
+    put("textures/n.png")
+    assert main(["height", "textures", "--smooth", "--ao", "--quiet"]) == 0
+    assert main(["height", "textures", "--smooth", "--ao", "--quiet"]) == 0
+    assert files(here) == ["textures/n.png", "textures/n_ao.png", "textures/n_height.png"]
+
+
+@pytest.mark.parametrize(
+    ("words", "n_files"),
+    [
+        (["a/n.png", "b/n.png", "-o", "out"], 2),
+        (["a/n.png", "a/n.tiff"], 2),
+        (["a", "b", "-o", "out"], 3),
+        (["a/deep", "b/deep", "-o", "out"], 2),
+        (["a/n.png", "./a/../a/n.png", "-o", "out"], 1),
+        (["b", "b/n.png", "-o", "out"], 2),
+    ],
+)
+def test_every_input_has_a_file_of_its_own(here, words, n_files, capsys):
+    """Of two inputs of one name neither is lost; an input that is named twice is worked on once."""
+    for name in ("a/n.png", "a/n.tiff", "b/n.png"):
+        put(name)
+    if "a/deep" in words:
+        for name in ("a/deep/rock.png", "b/deep/rock.png"):
+            put(name)
+    if words[0] == "b":
+        put("b/deep/n.png")
+    before = set(files(here))
+    assert main(["height", *words, "--smooth", "--json"]) == 0
+    told = [os.path.normpath(name) for record in json.loads(capsys.readouterr().out) for name in record["files"]]
+    new = set(files(here)) - before
+    assert set(told) == new
+    assert len(told) == len(new) == n_files
+
+
+def test_a_fault_of_the_program_does_not_stop_the_others(here, monkeypatch, capsys):
+    """It becomes one line that asks for a report; with the variable for it, a traceback."""
+    put("a.png")
+    put("b.png")
+    real = height_map
+
+    def faulty(source, **keywords):
+        if source.name == "a.png":
+            raise ZeroDivisionError("of nothing")
+        return real(source, **keywords)
+
+    monkeypatch.setattr(quotientgraph.height, "height_map", faulty)
+    assert main(["height", "a.png", "b.png", "--smooth", "-q"]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("quotientgraph: error: a.png: internal error, ZeroDivisionError: of nothing; please report")
+    assert files(here) == ["a.png", "b.png", "b_height.png"]
+    monkeypatch.setenv("QUOTIENTGRAPH_TRACEBACK", "1")
+    with pytest.raises(ZeroDivisionError):
+        main(["height", "a.png", "--smooth"])
+
+
+@pytest.mark.parametrize("words", [["nope.png"], ["nope.png", "neither.png"], ["empty"]])
+def test_no_folder_is_left_where_nothing_is_written(here, words, capsys):
+    """Neither the one that was named, nor those above it."""
+    (here / "empty").mkdir()
+    assert main(["height", *words, "-o", "new/deep"]) == 1
+    assert not (here / "new").exists()
+    assert words[0] in capsys.readouterr().err
+
+
+def test_a_file_where_a_folder_is_needed(here, capsys):
+    """It is told for each input, and stays."""
+    put("a.png")
+    before = put("b.png")
+    put("c.png")
+    assert main(["height", "a.png", "c.png", "-o", "b.png"]) == 1
+    assert "b.png: exists and is not a folder" in capsys.readouterr().err
+    assert (here / "b.png").read_bytes() == before
