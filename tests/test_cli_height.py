@@ -105,6 +105,19 @@ def test_every_input_has_a_file_of_its_own(here, words, n_files, capsys):
     assert len(told) == len(new) == n_files
 
 
+@pytest.mark.parametrize("green", ["opengl", "directx"])
+def test_a_stated_green_that_the_normals_contradict(here, green, capsys):
+    """It is used, with a warning; the right one gives none, nor do normals that do not tell."""
+    other = {"opengl": "directx", "directx": "opengl"}[green]
+    put("right.png", WAVES, OPENGL * [1, 1 if green == "opengl" else -1, 1])
+    put("wrong.png", WAVES, OPENGL * [1, -1 if green == "opengl" else 1, 1])
+    put("flat.png", np.tile([0.0, 0.0, -1.0], (48, 64, 1)))
+    assert main(["height", "right.png", "wrong.png", "flat.png", "--green", green, "--smooth", "-o", "out"]) == 0
+    (said,) = capsys.readouterr().err.splitlines()
+    assert f"wrong.png: green: the normals contradict {green}" in said
+    assert f"for {other}, which fits better" in said
+
+
 def test_a_fault_of_the_program_does_not_stop_the_others(here, monkeypatch, capsys):
     """It becomes one line that asks for a report; with the variable for it, a traceback."""
     put("a.png")

@@ -21,6 +21,7 @@ from ..io.decode import decode_normals, pick
 from ..io.evidence import NormalSample, by_loops
 from ..io.formats import read_arrays
 from ..io.normal_arrays import to_array
+from ..io.plausibility import CONTRADICTION
 
 GREENS = ("auto", "opengl", "directx")
 TILES = ("auto", "x", "y", "both", "no")
@@ -48,6 +49,8 @@ class TangentMap:
         In which directions it tiles.
     tile_reason : str
     notes : tuple of str
+    warnings : tuple of str
+        What the normals contradict.
     """
 
     normals: np.ndarray = field(repr=False)
@@ -56,6 +59,7 @@ class TangentMap:
     tile: str
     tile_reason: str
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def from_source(cls, source: Any, green: str = "auto", tile: str = "auto") -> TangentMap:
@@ -77,11 +81,14 @@ class TangentMap:
         array = pick(Path(source), read_arrays(source), _NAMES, "normals") if is_file else to_array(source, "normals")
         normals, notes = decoded(str(source) if is_file else "normals", array)
         green_reason = tile_reason = "given"
+        warnings: tuple[str, ...] = ()
         if green == "auto":
             green, green_reason = detect_green(normals, name)
+        else:
+            warnings = _contradicted(normals, green)
         if tile == "auto":
             tile, tile_reason = detect_tile(normals)
-        return cls(normals, green, green_reason, tile, tile_reason, tuple(notes))
+        return cls(normals, green, green_reason, tile, tile_reason, tuple(notes), warnings)
 
     @property
     def wrap(self) -> str:
@@ -131,10 +138,7 @@ def is_normal_map(array: np.ndarray) -> bool:
 
 def detect_green(normals: np.ndarray, name: str = "") -> tuple[str, str]:
     """Which way green points, "opengl" or "directx", and why, in a few words."""
-    top, left = ((n - min(n, _CROP)) // 2 for n in normals.shape[:2])
-    part = normals[top : top + _CROP, left : left + _CROP]
-    sample = NormalSample.from_map(part, None, Orthographic(), n_samples=part.shape[0] * part.shape[1])
-    possible, sums = by_loops(sample, {green: FRAMES[green] for green in ("opengl", "directx")})
+    possible, sums = _green_by_loops(normals)
     if len(possible) == 1:
         chosen = possible[0]
         other = "directx" if chosen == "opengl" else "opengl"
@@ -143,6 +147,26 @@ def detect_green(normals: np.ndarray, name: str = "") -> tuple[str, str]:
         if pattern.search(name):
             return green, "by the name of the file; the sums around loops do not tell"
     return "opengl", "assumed; the sums around loops do not tell"
+
+
+def _contradicted(normals: np.ndarray, green: str) -> tuple[str, ...]:
+    """A warning if the normals clearly show that green points the other way than was stated."""
+    possible, sums = _green_by_loops(normals)
+    if green in possible:
+        return ()
+    (better,) = possible
+    return (
+        f"green: {CONTRADICTION} {green}: their sums around loops are {sums[green]:.2g}, "
+        f"against {sums[better]:.2g} for {better}, which fits better",
+    )
+
+
+def _green_by_loops(normals: np.ndarray) -> tuple[list[str], dict[str, float]]:
+    """What green may be, and the sums around loops for each; from the middle of the map, however large that is."""
+    top, left = ((n - min(n, _CROP)) // 2 for n in normals.shape[:2])
+    part = normals[top : top + _CROP, left : left + _CROP]
+    sample = NormalSample.from_map(part, None, Orthographic(), n_samples=part.shape[0] * part.shape[1])
+    return by_loops(sample, {green: FRAMES[green] for green in ("opengl", "directx")})
 
 
 def _means(values: np.ndarray, axis: int) -> np.ndarray:
