@@ -10,6 +10,7 @@ import quotientgraph.height
 import quotientgraph.io as qio
 from quotientgraph import height_map, scenes
 from quotientgraph.cli import main
+from quotientgraph.height.tangent import is_normal_map
 
 OPENGL = np.array([1.0, -1.0, -1.0])
 
@@ -116,6 +117,51 @@ def test_a_stated_green_that_the_normals_contradict(here, green, capsys):
     (said,) = capsys.readouterr().err.splitlines()
     assert f"wrong.png: green: the normals contradict {green}" in said
     assert f"for {other}, which fits better" in said
+
+
+@pytest.mark.parametrize("paint", [0, 128, 255, np.nan])
+def test_a_background_is_not_judged(paint):
+    """An object on black, grey, white or NaN is a normal map, in whatever form it is stored."""
+    outside = ~np.isfinite(BALL).all(axis=-1)
+    assert outside.mean() > 0.5
+    images = [np.where(outside[..., None], paint, BALL * OPENGL)]
+    if paint == paint:
+        images = [stored(BALL).astype(np.uint16) * 257, stored(BALL), stored(BALL) / 255]
+        for image in images:
+            image[outside] = paint * (image.max() / 255)
+    for image in images:
+        assert is_normal_map(image)
+
+
+def test_pictures_on_a_background_are_no_normal_maps():
+    """An icon in light blue, whose values are not far from unit vectors, a mask, and nothing at all."""
+    icon = np.full((64, 64, 3), 255, dtype=np.uint8)
+    icon[16:48, 16:48] = (98, 160, 234)
+    icon[16:32, 20:40] = (85, 150, 235)
+    mask = np.zeros((64, 64, 3), dtype=np.uint8)
+    mask[20:40, 20:40] = 255
+    for picture in (icon, mask, mask[:10], np.full((8, 8, 3), np.nan)):
+        assert not is_normal_map(picture)
+
+
+def test_a_folder_says_what_it_skips(here, capsys):
+    """Objects on black are found; colour images are named, and grey ones, which cannot be meant, are not."""
+    put("maps/ball.png", BALL)
+    colour = np.random.default_rng(0).integers(0, 255, (32, 32, 3)).astype(np.uint8)
+    (here / "maps" / "deep").mkdir()
+    for k in range(12):
+        qio.write_image(here / "maps" / "deep" / f"colour{k:02}.png", colour)
+    qio.write_image(here / "maps" / "rough.png", colour[..., 0])
+    assert main(["height", "maps", "-o", "out", "--smooth"]) == 0
+    assert files(here / "out") == ["ball_height.png"]
+    said = capsys.readouterr().err
+    assert said.startswith(
+        "maps: skipped, as their values are not those of a tangent-space normal map: deep/colour00.png,"
+    )
+    assert "deep/colour09.png and 2 more" in said
+    assert "rough.png" not in said
+    assert main(["height", "maps/deep", "-q"]) == 1
+    assert capsys.readouterr().err == "quotientgraph: error: maps/deep: no normal map was found\n"
 
 
 def test_a_fault_of_the_program_does_not_stop_the_others(here, monkeypatch, capsys):

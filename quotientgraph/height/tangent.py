@@ -32,6 +32,9 @@ _NAMED["opengl"] = re.compile(r"(?:^|[^a-z])(?:gl|ogl)(?:[^a-z]|$)|opengl|normal
 _SEAM = 1.3  # how many times more than the roughest interior line the normals may change across the seam
 _SLACK = 0.004  # change of a normal that 8-bit rounding makes
 _UNIT_LENGTH = 0.15  # by how much the length of a normal may be off
+_UNIT_MEDIAN = 0.025  # the same for the median beside a background: 0.00 to 0.02 in maps, 0.03 to 0.13 in blue icons
+_PAINT = 0.1, 1.6  # values that make a shorter or longer vector are black, white or mid-grey: a background
+_MOSTLY, _HARDLY = 0.8, 0.01  # parts of an image that have a normal: without a background, and too few to judge
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,16 +127,29 @@ def _flat_is_128(array: np.ndarray) -> bool:
 
 
 def is_normal_map(array: np.ndarray) -> bool:
-    """Whether the values of an image look like a tangent-space normal map: unit vectors that face the viewer."""
+    """Whether the values of an image look like a tangent-space normal map: unit vectors that face the viewer.
+
+    Pixels without a normal (black, white, mid-grey, 0 or NaN) are not judged. If there are many, the others must be the
+    closer to unit length, since a picture of one bright colour on white or black is not far from it.
+    """
     if array.ndim != 3 or array.shape[-1] not in (3, 4) or array.dtype.kind not in "uf":
         return False
     seen = array[:: max(1, len(array) // 256), :: max(1, array.shape[1] // 256), :3].reshape(-1, 3).astype(np.float64)
-    if array.dtype.kind == "u":
-        seen = seen * (2 / np.iinfo(array.dtype).max) - 1
-    elif seen.min() >= 0:
-        seen = 2 * seen - 1
-    near = np.abs(np.linalg.norm(seen, axis=-1) - 1) < _UNIT_LENGTH
-    return bool(near.mean() > 0.8 and np.mean(seen[:, 2] > 0) > 0.95 and np.ptp(seen[:, :2]) > 0)
+    shortest, longest = 0.0, np.inf  # vectors are stored as they are, and 0 where there is none
+    if not (seen < 0).any():
+        seen = seen * (2 / np.iinfo(array.dtype).max if array.dtype.kind == "u" else 2) - 1
+        shortest, longest = _PAINT
+    with np.errstate(over="ignore"):
+        length = np.linalg.norm(seen, axis=-1)
+    known = (length > shortest) & (length < longest)
+    if np.mean(known) < _HARDLY:
+        return False
+    off = np.abs(length[known] - 1)
+    if np.mean(known) < _MOSTLY and np.median(off) > _UNIT_MEDIAN:
+        return False
+    near = off < _UNIT_LENGTH
+    unit = seen[known][near]
+    return bool(near.mean() > 0.8 and np.mean(unit[:, 2] > 0) > 0.95 and np.ptp(unit[:, :2]) > 0)
 
 
 def detect_green(normals: np.ndarray, name: str = "") -> tuple[str, str]:
