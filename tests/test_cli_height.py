@@ -10,7 +10,7 @@ import quotientgraph.height
 import quotientgraph.io as qio
 from quotientgraph import height_map, scenes
 from quotientgraph.cli import main
-from quotientgraph.height.tangent import is_normal_map
+from quotientgraph.height.tangent import detect_tile, is_normal_map
 
 OPENGL = np.array([1.0, -1.0, -1.0])
 
@@ -202,3 +202,19 @@ def test_a_file_where_a_folder_is_needed(here, capsys):
     assert main(["height", "a.png", "c.png", "-o", "b.png"]) == 1
     assert "b.png: exists and is not a folder" in capsys.readouterr().err
     assert (here / "b.png").read_bytes() == before
+
+
+def test_seams_that_cannot_be_judged():
+    """No figure is given of a seam without normals, be it one of them or both."""
+    word, reason = detect_tile(BALL)
+    assert (word, reason) == ("no", "assumed; there are too few normals at the seams")
+    normals = WAVES.copy()
+    normals[0] = np.nan
+    word, reason = detect_tile(normals)
+    assert word == "x"
+    assert "times as much at the left and right seam as at" in reason
+    assert reason.endswith("; there are too few normals at the upper and lower seam")
+    word, reason = detect_tile(normals.swapaxes(0, 1))
+    assert word == "y"
+    assert "at the upper and lower seam as at" in reason
+    assert reason.endswith("at the left and right seam")

@@ -30,6 +30,7 @@ _CROP = 640  # pixels a side of the part that the green channel is judged by, at
 _NAMED = {"directx": re.compile(r"(?:^|[^a-z])dx(?:[^a-z]|$)|directx|normaldx|nor_dx", re.I)}
 _NAMED["opengl"] = re.compile(r"(?:^|[^a-z])(?:gl|ogl)(?:[^a-z]|$)|opengl|normalgl|nor_gl", re.I)
 _SEAM = 1.3  # how many times more than the roughest interior line the normals may change across the seam
+_SEAMS = {"x": "the left and right seam", "y": "the upper and lower seam"}
 _SLACK = 0.004  # change of a normal that 8-bit rounding makes
 _UNIT_LENGTH = 0.15  # by how much the length of a normal may be off
 _UNIT_MEDIAN = 0.025  # the same for the median beside a background: 0.00 to 0.02 in maps, 0.03 to 0.13 in blue icons
@@ -194,14 +195,18 @@ def _means(values: np.ndarray, axis: int) -> np.ndarray:
 
 def detect_tile(normals: np.ndarray) -> tuple[str, str]:
     """In which directions a map tiles, "x", "y", "both" or "no", and why, in a few words."""
-    ratios = []
-    for axis in (1, 0):
+    ratios = {}  # of the seams that can be judged, by the direction across them
+    for direction, axis in (("x", 1), ("y", 0)):
         change = _means(np.linalg.norm(np.diff(normals, axis=axis), axis=-1), 1 - axis)
         seam = _means(np.linalg.norm(np.take(normals, 0, axis) - np.take(normals, -1, axis), axis=-1), 0)
         known = change[np.isfinite(change)]
-        judged = len(known) > 1 and np.isfinite(seam)
-        ratios.append(float((seam - _SLACK) / (_SEAM * known.max() + 1e-9)) if judged else np.inf)
-    tiles = [ratio <= 1 for ratio in ratios]
-    word = {(True, True): "both", (True, False): "x", (False, True): "y", (False, False): "no"}[tiles[0], tiles[1]]
-    across, down = (max(ratio, 0.0) * _SEAM for ratio in ratios)
-    return word, f"normals change {across:.2g} and {down:.2g} times as much at the seams as at the roughest line inside"
+        if len(known) > 1 and np.isfinite(seam):
+            ratios[direction] = float((seam - _SLACK) / (_SEAM * known.max() + 1e-9))
+    tiles = [direction for direction, ratio in ratios.items() if ratio <= 1]
+    word = "both" if len(tiles) == 2 else tiles[0] if tiles else "no"
+    if not ratios:
+        return word, "assumed; there are too few normals at the seams"
+    where = "the seams" if len(ratios) == 2 else _SEAMS[next(iter(ratios))]
+    times = " and ".join(f"{max(ratio, 0.0) * _SEAM:.2g}" for ratio in ratios.values())
+    unknown = "".join(f"; there are too few normals at {name}" for key, name in _SEAMS.items() if key not in ratios)
+    return word, f"normals change {times} times as much at {where} as at the roughest line inside{unknown}"
