@@ -218,3 +218,20 @@ def test_seams_that_cannot_be_judged():
     assert word == "y"
     assert "at the upper and lower seam as at" in reason
     assert reason.endswith("at the left and right seam")
+
+
+@pytest.mark.parametrize("smooth", [False, True])
+@pytest.mark.parametrize("green", ["auto", "opengl", "directx"])
+def test_normals_that_face_away(here, smooth, green, capsys):
+    """The message speaks of the map and of green, and of no frame that nobody stated."""
+    put("n.png", WAVES, np.array([1.0, 1.0, 1.0]))
+    assert main(["height", "n.png", "--green", green, *["--smooth"] * smooth]) == 1
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "n.png: normals: 3072 of 3072 face away from the viewer, whichever way green points" in said
+    assert "opencv" not in said
+    mixed = WAVES * OPENGL
+    mixed[:20, :, 2] *= -1
+    assert height_map(mixed, tile="no", smooth=smooth).height.shape == (48, 64)
+    mixed[20:25, :, 2] *= -1
+    with pytest.raises(ValueError, match="normals: 1600 of 3072 face away"):
+        height_map(mixed, smooth=smooth)

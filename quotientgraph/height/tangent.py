@@ -75,6 +75,11 @@ class TangentMap:
             Three channels; two are x and y; in four with a constant red one, x is in alpha, as some engines store it.
         green : "auto", "opengl" or "directx"
         tile : "auto", "x", "y", "both" or "no"
+
+        Raises
+        ------
+        ValueError
+            If an argument is not known, or most normals face away from the viewer.
         """
         if green not in GREENS:
             raise ValueError(f"green={green!r} is not known; use one of {', '.join(map(repr, GREENS))}")
@@ -84,6 +89,7 @@ class TangentMap:
         name = Path(source).stem if is_file else ""
         array = pick(Path(source), read_arrays(source), _NAMES, "normals") if is_file else to_array(source, "normals")
         normals, notes = decoded(str(source) if is_file else "normals", array)
+        _require_facing(normals)
         green_reason = tile_reason = "given"
         warnings: tuple[str, ...] = ()
         if green == "auto":
@@ -125,6 +131,17 @@ def _flat_is_128(array: np.ndarray) -> bool:
     """Whether 128 is far more frequent than 127 in the first two channels: the value of flat surfaces."""
     counts = [np.bincount(array[..., k].ravel(), minlength=256) for k in (0, 1)]
     return all(count[128] == count.max() and count[128] > 1.5 * count[127] for count in counts)
+
+
+def _require_facing(normals: np.ndarray) -> None:
+    """Raise `ValueError` if most normals face away from the viewer, for which no sign of green is right."""
+    away, towards = (int(np.count_nonzero(side)) for side in (normals[..., 2] < 0, normals[..., 2] > 0))
+    if away > towards:
+        raise ValueError(
+            f"normals: {away} of {away + towards} face away from the viewer, whichever way green points, so this is no "
+            "tangent-space normal map: its z, in blue, points to the viewer; turn the sign of z, or use `integrate`, "
+            "which takes normals of other frames"
+        )
 
 
 def is_normal_map(array: np.ndarray) -> bool:
