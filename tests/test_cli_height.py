@@ -10,6 +10,7 @@ import quotientgraph.height
 import quotientgraph.io as qio
 from quotientgraph import height_map, scenes
 from quotientgraph.cli import main
+from quotientgraph.height import Size
 from quotientgraph.height.tangent import detect_tile, is_normal_map
 
 OPENGL = np.array([1.0, -1.0, -1.0])
@@ -183,6 +184,26 @@ def test_a_fault_of_the_program_does_not_stop_the_others(here, monkeypatch, caps
     monkeypatch.setenv("QUOTIENTGRAPH_TRACEBACK", "1")
     with pytest.raises(ZeroDivisionError):
         main(["height", "a.png", "--smooth"])
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("words", [["--strength", "1e308"], ["--strength=-1e40"], ["--size", "1e300m"]])
+@pytest.mark.parametrize("smooth", [False, True])
+def test_heights_beyond_what_a_file_holds(here, words, smooth, capsys):
+    """They are refused with the name of the argument, and nothing is written."""
+    put("n.png")
+    assert main(["height", "n.png", "-o", "z.exr", "--values", "height", *words, *["--smooth"] * smooth]) == 1
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "strength=" in said
+    assert "use a smaller strength or size" in said
+    assert files(here) == ["n.png"]
+
+
+@pytest.mark.parametrize("text", ["1e400m", "1e-13m", "1m x 1e-20m"])
+def test_sizes_beyond_numbers(text):
+    """A length that is infinite, or is rounded to nothing, is refused."""
+    with pytest.raises(ValueError, match="size="):
+        Size.from_text(text, (10, 20))
 
 
 @pytest.mark.parametrize("words", [["nope.png"], ["nope.png", "neither.png"], ["empty"]])

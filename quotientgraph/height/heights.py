@@ -24,6 +24,7 @@ from .sizes import Size
 from .tangent import TangentMap
 
 _STEEPEST = 1e3  # a slope above this is a normal at grazing incidence and says nothing
+_HIGHEST = float(np.finfo(np.float32).max)  # what EXR and TIFF files can hold
 SUFFIXES = (".png", ".exr", ".tif", ".tiff", ".npy")
 
 
@@ -221,9 +222,16 @@ def height_map(
             seen, camera=Orthographic(across), frame="opencv", wrap=source.wrap, slope=slope, check=False, **settings
         )
         depth, found = result.depth, result.slope
-    height = -strength * depth
-    height -= np.nanmean(height)
-    rise = -strength * found[0], strength * found[1] * across / down
+    height = np.nanmean(depth) - depth
+    with np.errstate(over="ignore"):
+        height *= strength
+        rise = -strength * found[0], strength * found[1] * across / down
+    spread = np.fmax.reduce(height, axis=None) - np.fmin.reduce(height, axis=None)
+    if not max(spread, *map(abs, rise)) < _HIGHEST:
+        raise ValueError(
+            f"strength={strength:g}: heights of a surface {extent.width:g} {extent.unit} wide are then beyond "
+            f"{_HIGHEST:.2g}, the most that files hold; use a smaller strength or size"
+        )
     warnings = (*source.warnings, *(() if result is None else result.warnings))
     return HeightMap(np.nan_to_num(height), extent, source, rise, warnings, result)
 
