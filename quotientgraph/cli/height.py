@@ -3,23 +3,37 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from . import staging
 from .arguments import number
-from .messages import UsageError, about, calm, error, expected, one_line, print_json, tell, warning
-
-if TYPE_CHECKING:
-    from ..height import HeightMap
+from .file_lists import names
+from .messages import (
+    TRACEBACK,
+    UsageError,
+    about,
+    calm,
+    error,
+    expected,
+    one_line,
+    print_json,
+    say,
+    tell,
+    unexpected,
+    warning,
+)
 
 FORMATS = ("png", "exr", "tiff", "npy")
+_NAMED = 10  # that many skipped files of a folder are named, the others are counted
 
 EPILOG = """\
 An INPUT is a tangent-space normal map (.png .tiff .exr .jpg .webp .bmp .npy) or a folder, whose normal maps are found by
 what is in the files. With one file, OUT is the height map to write. With several, or a folder, OUT is a folder, and the
-files get the name of their input with _height, _ao or _curvature.
+files get the name of their input with _height, _ao or _curvature; a longer one where two would be the same. An input is
+never overwritten.
 
 examples:
   quotientgraph height bricks_normal.png -o bricks_height.png
@@ -83,14 +97,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     _check(args)
     calm()
+    tasks = _tasks(args)
+    _spare_inputs(tasks, args)
     records = []
-    for source, target in _tasks(args):
+    for source, target in tasks:
         record: dict[str, Any] = {"input": str(source), "status": "ok"}
         began = time.perf_counter()
         try:
-            record |= _do(source, target, args)
+            with staging.folder(target.parent):
+                record |= _do(source, target, args)
         except expected() as problem:
             record |= {"status": "failed", "error": about(source, one_line(problem))}
+        except Exception as problem:
+            if os.environ.get(TRACEBACK):
+                raise
+            record |= {"status": "failed", "error": f"{source}: {unexpected(problem)}"}
         record["seconds"] = round(time.perf_counter() - began, 3)
         _tell(record, args)
         records.append(record)
@@ -116,43 +137,80 @@ def _check(args: argparse.Namespace) -> None:
         raise UsageError("argument --ao-radius: there is no --ao that it is about")
 
 
-def _tasks(args: argparse.Namespace) -> Iterator[tuple[Path, Path]]:
-    """Each input with the file that its height map goes to."""
-    from ..io import OutputError
-
+def _tasks(args: argparse.Namespace) -> list[tuple[Path, Path]]:
+    """Each input with the file that its height map goes to; no two have the same one."""
     suffix = f".{args.format or 'png'}"
     one = len(args.inputs) == 1 and not Path(args.inputs[0]).is_dir()
     out = None if args.output is None else Path(args.output)
     if one and out is not None and not out.is_dir() and out.suffix:
-        yield Path(args.inputs[0]), out.with_suffix(suffix) if args.format else out
-        return
-    if out is not None:
-        try:
-            out.mkdir(parents=True, exist_ok=True)
-        except OSError as problem:
-            raise OutputError(f"{out}: cannot be made a folder ({problem.strerror}); choose another place") from None
+        return [(Path(args.inputs[0]), out.with_suffix(suffix) if args.format else out)]
+    places: dict[str, tuple[Path, Path]] = {}  # an input that is named twice is one
     for word in map(Path, args.inputs):
-        for path, place in _found(word) if word.is_dir() else [(word, Path(word.name))]:
-            folder = path.parent if out is None else out / place.parent
-            folder.mkdir(parents=True, exist_ok=True)
-            yield path, folder / f"{path.stem}_height{suffix}"
+        for path in _normal_maps(word, args.quiet) if word.is_dir() else [word]:
+            below = path.parent.relative_to(word) if word.is_dir() else Path()
+            places.setdefault(os.path.abspath(path), (path, path.parent if out is None else out / below))
+    by_place: dict[Path, list[Path]] = {}
+    for path, place in places.values():
+        by_place.setdefault(place.resolve(), []).append(path)
+    stems: dict[Path, str] = {}
+    for paths in by_place.values():
+        short = [path.stem for path in paths]
+        stems |= zip(paths, short if len(set(short)) == len(short) else names(paths))
+    return [(path, place / f"{stems[path]}_height{suffix}") for path, place in places.values()]
 
 
-def _found(folder: Path) -> Iterator[tuple[Path, Path]]:
-    """The normal maps in a folder and in those below it, each with its place relative to the folder."""
+def _normal_maps(folder: Path, quiet: bool) -> list[Path]:
+    """The normal maps in a folder and in those below it; colour images that are none are named to the user."""
     from ..height.tangent import is_normal_map
     from ..io import InputError, read_arrays, readable
 
     known = set(readable())
+    found, skipped = [], []
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.suffix.lower() in known and not path.name.startswith("."):
             try:
-                arrays = read_arrays(path)
+                arrays = read_arrays(path).values()
             except InputError:
-                yield path, path.relative_to(folder)  # it is reported like any other input that fails
+                found.append(path)  # it is reported like any other input that fails
                 continue
-            if any(is_normal_map(array) for array in arrays.values()):
-                yield path, path.relative_to(folder)
+            if any(is_normal_map(array) for array in arrays):
+                found.append(path)
+            elif any(array.ndim == 3 and array.shape[-1] in (3, 4) for array in arrays):
+                skipped.append(str(path.relative_to(folder)))
+    if skipped and not quiet:
+        more = f" and {len(skipped) - _NAMED} more" if len(skipped) > _NAMED else ""
+        say(
+            f"{folder}: skipped, as their values are not those of a tangent-space normal map: "
+            f"{', '.join(skipped[:_NAMED])}{more}; name a file itself to use it all the same"
+        )
+    return found
+
+
+def _companions(target: Path, args: argparse.Namespace) -> dict[str, Path]:
+    """The files beside a height map that are asked for, by what they show."""
+    base = target.stem.removesuffix("_height")
+    suffix = ".png" if target.suffix.lower() == ".npy" else target.suffix
+    return {kind: target.with_name(f"{base}_{kind}{suffix}") for kind in ("ao", "curvature") if getattr(args, kind)}
+
+
+def _spare_inputs(tasks: list[tuple[Path, Path]], args: argparse.Namespace) -> None:
+    """Refuse to write a file that is an input, under whatever name."""
+    inputs = {_identity(source) for source, _ in tasks} - {None}
+    for _, target in tasks:
+        for file in (target, *_companions(target, args).values()):
+            if _identity(file) in inputs:
+                raise UsageError(
+                    f"argument -o: {file} is an input and would be overwritten; choose another file or folder"
+                )
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file from all others, whatever it is called; None if there is none."""
+    try:
+        facts = path.stat()
+    except (OSError, ValueError):  # ValueError: a null byte in the name
+        return None
+    return facts.st_dev, facts.st_ino
 
 
 def _do(source: Path, target: Path, args: argparse.Namespace) -> dict[str, Any]:
@@ -168,16 +226,14 @@ def _do(source: Path, target: Path, args: argparse.Namespace) -> dict[str, Any]:
         slope=args.slope,
     )
     found.save(target, args.values)
-    files = [str(target)]
-    base = target.stem.removesuffix("_height")
-    picture = ".png" if target.suffix.lower() == ".npy" else target.suffix
-    if args.ao:
-        files.append(_write(found, found.ambient_occlusion(args.ao_radius), target.with_name(f"{base}_ao{picture}")))
-    if args.curvature:
-        files.append(_write(found, found.curvature(), target.with_name(f"{base}_curvature{picture}")))
+    others = _companions(target, args)
+    if "ao" in others:
+        found.save_picture(others["ao"], found.ambient_occlusion(args.ao_radius))
+    if "curvature" in others:
+        found.save_picture(others["curvature"], found.curvature())
     height, width = found.height.shape
     return {
-        "files": files,
+        "files": [str(file) for file in (target, *others.values())],
         "pixels": [width, height],
         **found.facts,
         "green_reason": found.source.green_reason,
@@ -189,11 +245,6 @@ def _do(source: Path, target: Path, args: argparse.Namespace) -> dict[str, Any]:
         "notes": list(found.source.notes),
         "warnings": list(found.warnings),
     }
-
-
-def _write(found: HeightMap, picture: Any, path: Path) -> str:
-    found.save_picture(path, picture)
-    return str(path)
 
 
 def _tell(record: dict[str, Any], args: argparse.Namespace) -> None:

@@ -24,6 +24,7 @@ from .sizes import Size
 from .tangent import TangentMap
 
 _STEEPEST = 1e3  # a slope above this is a normal at grazing incidence and says nothing
+_HIGHEST = float(np.finfo(np.float32).max)  # what EXR and TIFF files can hold
 SUFFIXES = (".png", ".exr", ".tif", ".tiff", ".npy")
 
 
@@ -42,6 +43,7 @@ class HeightMap:
     slope : (float, float)
         The net slope that was found and removed so that the relief tiles, height by length, to the right and upwards.
     warnings : tuple of str
+        What the normals contradict, and what to know of the integration.
     result : Reconstruction or None
         The surface as it was integrated; None for a smooth one, which is found without a graph.
     """
@@ -168,7 +170,8 @@ def height_map(
     normals : path, PIL image, array or tensor
         x to the right, z to the viewer; two channels are x and y.
     green : "auto", "opengl" or "directx"
-        Whether green points up or down; "auto" takes the one that makes the slopes those of a surface.
+        Whether green points up or down; "auto" takes the one that makes the slopes those of a surface. One that is stated
+        is used; if the normals contradict it, that is a warning.
     tile : "auto", "x", "y", "both" or "no"
         In which directions the texture tiles, and the height map with it; "auto" compares the seams with the inside.
     size : str, number or (width, height), optional
@@ -206,7 +209,6 @@ def height_map(
     seen = change_axes(np.asarray(source.normals), FRAMES[source.green])
     if across != down:  # slopes per pixel in units of the width of a pixel
         seen = seen * np.array([1.0, down / across, 1.0])
-    warnings: tuple[str, ...] = ()
     if smooth:
         if settings:
             raise ValueError(f"{', '.join(settings)}: a smooth height map takes no settings of `integrate`")
@@ -220,10 +222,17 @@ def height_map(
             seen, camera=Orthographic(across), frame="opencv", wrap=source.wrap, slope=slope, check=False, **settings
         )
         depth, found = result.depth, result.slope
-    height = -strength * depth
-    height -= np.nanmean(height)
-    rise = -strength * found[0], strength * found[1] * across / down
-    warnings = () if result is None else tuple(result.warnings)
+    height = np.nanmean(depth) - depth
+    with np.errstate(over="ignore"):
+        height *= strength
+        rise = -strength * found[0], strength * found[1] * across / down
+    spread = np.fmax.reduce(height, axis=None) - np.fmin.reduce(height, axis=None)
+    if not max(spread, *map(abs, rise)) < _HIGHEST:
+        raise ValueError(
+            f"strength={strength:g}: heights of a surface {extent.width:g} {extent.unit} wide are then beyond "
+            f"{_HIGHEST:.2g}, the most that files hold; use a smaller strength or size"
+        )
+    warnings = (*source.warnings, *(() if result is None else result.warnings))
     return HeightMap(np.nan_to_num(height), extent, source, rise, warnings, result)
 
 

@@ -58,7 +58,10 @@ class Size:
             unit = unit or found[2].lower()
         unit = unit or "m"
         across, *down = (round(value * UNITS[own or unit] / UNITS[unit], 12) for value, own in lengths)
-        return cls(across, down[0] if down else across * height / width, unit)
+        size = cls(across, down[0] if down else across * height / width, unit)
+        if not (min(size.width, size.height) > 0 and max(size.width, size.height) < float("inf")):
+            raise ValueError(f"size={text!r}: too small or too large to compute with; use 1e-12 {unit} to 1e300 {unit}")
+        return size
 
     def pixel(self, shape: tuple[int, int]) -> tuple[float, float]:
         """Width and height of a pixel."""

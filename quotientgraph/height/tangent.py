@@ -21,6 +21,7 @@ from ..io.decode import decode_normals, pick
 from ..io.evidence import NormalSample, by_loops
 from ..io.formats import read_arrays
 from ..io.normal_arrays import to_array
+from ..io.plausibility import CONTRADICTION
 
 GREENS = ("auto", "opengl", "directx")
 TILES = ("auto", "x", "y", "both", "no")
@@ -29,8 +30,12 @@ _CROP = 640  # pixels a side of the part that the green channel is judged by, at
 _NAMED = {"directx": re.compile(r"(?:^|[^a-z])dx(?:[^a-z]|$)|directx|normaldx|nor_dx", re.I)}
 _NAMED["opengl"] = re.compile(r"(?:^|[^a-z])(?:gl|ogl)(?:[^a-z]|$)|opengl|normalgl|nor_gl", re.I)
 _SEAM = 1.3  # how many times more than the roughest interior line the normals may change across the seam
+_SEAMS = {"x": "the left and right seam", "y": "the upper and lower seam"}
 _SLACK = 0.004  # change of a normal that 8-bit rounding makes
 _UNIT_LENGTH = 0.15  # by how much the length of a normal may be off
+_UNIT_MEDIAN = 0.025  # the same for the median beside a background: 0.00 to 0.02 in maps, 0.03 to 0.13 in blue icons
+_PAINT = 0.1, 1.6  # values that make a shorter or longer vector are black, white or mid-grey: a background
+_MOSTLY, _HARDLY = 0.8, 0.01  # parts of an image that have a normal: without a background, and too few to judge
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +53,8 @@ class TangentMap:
         In which directions it tiles.
     tile_reason : str
     notes : tuple of str
+    warnings : tuple of str
+        What the normals contradict.
     """
 
     normals: np.ndarray = field(repr=False)
@@ -56,6 +63,7 @@ class TangentMap:
     tile: str
     tile_reason: str
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def from_source(cls, source: Any, green: str = "auto", tile: str = "auto") -> TangentMap:
@@ -67,6 +75,11 @@ class TangentMap:
             Three channels; two are x and y; in four with a constant red one, x is in alpha, as some engines store it.
         green : "auto", "opengl" or "directx"
         tile : "auto", "x", "y", "both" or "no"
+
+        Raises
+        ------
+        ValueError
+            If an argument is not known, or most normals face away from the viewer.
         """
         if green not in GREENS:
             raise ValueError(f"green={green!r} is not known; use one of {', '.join(map(repr, GREENS))}")
@@ -76,12 +89,16 @@ class TangentMap:
         name = Path(source).stem if is_file else ""
         array = pick(Path(source), read_arrays(source), _NAMES, "normals") if is_file else to_array(source, "normals")
         normals, notes = decoded(str(source) if is_file else "normals", array)
+        _require_facing(normals)
         green_reason = tile_reason = "given"
+        warnings: tuple[str, ...] = ()
         if green == "auto":
             green, green_reason = detect_green(normals, name)
+        else:
+            warnings = _contradicted(normals, green)
         if tile == "auto":
             tile, tile_reason = detect_tile(normals)
-        return cls(normals, green, green_reason, tile, tile_reason, tuple(notes))
+        return cls(normals, green, green_reason, tile, tile_reason, tuple(notes), warnings)
 
     @property
     def wrap(self) -> str:
@@ -116,25 +133,46 @@ def _flat_is_128(array: np.ndarray) -> bool:
     return all(count[128] == count.max() and count[128] > 1.5 * count[127] for count in counts)
 
 
+def _require_facing(normals: np.ndarray) -> None:
+    """Raise `ValueError` if most normals face away from the viewer, for which no sign of green is right."""
+    away, towards = (int(np.count_nonzero(side)) for side in (normals[..., 2] < 0, normals[..., 2] > 0))
+    if away > towards:
+        raise ValueError(
+            f"normals: {away} of {away + towards} face away from the viewer, whichever way green points, so this is no "
+            "tangent-space normal map: its z, in blue, points to the viewer; turn the sign of z, or use `integrate`, "
+            "which takes normals of other frames"
+        )
+
+
 def is_normal_map(array: np.ndarray) -> bool:
-    """Whether the values of an image look like a tangent-space normal map: unit vectors that face the viewer."""
+    """Whether the values of an image look like a tangent-space normal map: unit vectors that face the viewer.
+
+    Pixels without a normal (black, white, mid-grey, 0 or NaN) are not judged. If there are many, the others must be the
+    closer to unit length, since a picture of one bright colour on white or black is not far from it.
+    """
     if array.ndim != 3 or array.shape[-1] not in (3, 4) or array.dtype.kind not in "uf":
         return False
     seen = array[:: max(1, len(array) // 256), :: max(1, array.shape[1] // 256), :3].reshape(-1, 3).astype(np.float64)
-    if array.dtype.kind == "u":
-        seen = seen * (2 / np.iinfo(array.dtype).max) - 1
-    elif seen.min() >= 0:
-        seen = 2 * seen - 1
-    near = np.abs(np.linalg.norm(seen, axis=-1) - 1) < _UNIT_LENGTH
-    return bool(near.mean() > 0.8 and np.mean(seen[:, 2] > 0) > 0.95 and np.ptp(seen[:, :2]) > 0)
+    shortest, longest = 0.0, np.inf  # vectors are stored as they are, and 0 where there is none
+    if not (seen < 0).any():
+        seen = seen * (2 / np.iinfo(array.dtype).max if array.dtype.kind == "u" else 2) - 1
+        shortest, longest = _PAINT
+    with np.errstate(over="ignore"):
+        length = np.linalg.norm(seen, axis=-1)
+    known = (length > shortest) & (length < longest)
+    if np.mean(known) < _HARDLY:
+        return False
+    off = np.abs(length[known] - 1)
+    if np.mean(known) < _MOSTLY and np.median(off) > _UNIT_MEDIAN:
+        return False
+    near = off < _UNIT_LENGTH
+    unit = seen[known][near]
+    return bool(near.mean() > 0.8 and np.mean(unit[:, 2] > 0) > 0.95 and np.ptp(unit[:, :2]) > 0)
 
 
 def detect_green(normals: np.ndarray, name: str = "") -> tuple[str, str]:
     """Which way green points, "opengl" or "directx", and why, in a few words."""
-    top, left = ((n - min(n, _CROP)) // 2 for n in normals.shape[:2])
-    part = normals[top : top + _CROP, left : left + _CROP]
-    sample = NormalSample.from_map(part, None, Orthographic(), n_samples=part.shape[0] * part.shape[1])
-    possible, sums = by_loops(sample, {green: FRAMES[green] for green in ("opengl", "directx")})
+    possible, sums = _green_by_loops(normals)
     if len(possible) == 1:
         chosen = possible[0]
         other = "directx" if chosen == "opengl" else "opengl"
@@ -143,6 +181,26 @@ def detect_green(normals: np.ndarray, name: str = "") -> tuple[str, str]:
         if pattern.search(name):
             return green, "by the name of the file; the sums around loops do not tell"
     return "opengl", "assumed; the sums around loops do not tell"
+
+
+def _contradicted(normals: np.ndarray, green: str) -> tuple[str, ...]:
+    """A warning if the normals clearly show that green points the other way than was stated."""
+    possible, sums = _green_by_loops(normals)
+    if green in possible:
+        return ()
+    (better,) = possible
+    return (
+        f"green: {CONTRADICTION} {green}: their sums around loops are {sums[green]:.2g}, "
+        f"against {sums[better]:.2g} for {better}, which fits better",
+    )
+
+
+def _green_by_loops(normals: np.ndarray) -> tuple[list[str], dict[str, float]]:
+    """What green may be, and the sums around loops for each; from the middle of the map, however large that is."""
+    top, left = ((n - min(n, _CROP)) // 2 for n in normals.shape[:2])
+    part = normals[top : top + _CROP, left : left + _CROP]
+    sample = NormalSample.from_map(part, None, Orthographic(), n_samples=part.shape[0] * part.shape[1])
+    return by_loops(sample, {green: FRAMES[green] for green in ("opengl", "directx")})
 
 
 def _means(values: np.ndarray, axis: int) -> np.ndarray:
@@ -154,14 +212,18 @@ def _means(values: np.ndarray, axis: int) -> np.ndarray:
 
 def detect_tile(normals: np.ndarray) -> tuple[str, str]:
     """In which directions a map tiles, "x", "y", "both" or "no", and why, in a few words."""
-    ratios = []
-    for axis in (1, 0):
+    ratios = {}  # of the seams that can be judged, by the direction across them
+    for direction, axis in (("x", 1), ("y", 0)):
         change = _means(np.linalg.norm(np.diff(normals, axis=axis), axis=-1), 1 - axis)
         seam = _means(np.linalg.norm(np.take(normals, 0, axis) - np.take(normals, -1, axis), axis=-1), 0)
         known = change[np.isfinite(change)]
-        judged = len(known) > 1 and np.isfinite(seam)
-        ratios.append(float((seam - _SLACK) / (_SEAM * known.max() + 1e-9)) if judged else np.inf)
-    tiles = [ratio <= 1 for ratio in ratios]
-    word = {(True, True): "both", (True, False): "x", (False, True): "y", (False, False): "no"}[tiles[0], tiles[1]]
-    across, down = (max(ratio, 0.0) * _SEAM for ratio in ratios)
-    return word, f"normals change {across:.2g} and {down:.2g} times as much at the seams as at the roughest line inside"
+        if len(known) > 1 and np.isfinite(seam):
+            ratios[direction] = float((seam - _SLACK) / (_SEAM * known.max() + 1e-9))
+    tiles = [direction for direction, ratio in ratios.items() if ratio <= 1]
+    word = "both" if len(tiles) == 2 else tiles[0] if tiles else "no"
+    if not ratios:
+        return word, "assumed; there are too few normals at the seams"
+    where = "the seams" if len(ratios) == 2 else _SEAMS[next(iter(ratios))]
+    times = " and ".join(f"{max(ratio, 0.0) * _SEAM:.2g}" for ratio in ratios.values())
+    unknown = "".join(f"; there are too few normals at {name}" for key, name in _SEAMS.items() if key not in ratios)
+    return word, f"normals change {times} times as much at {where} as at the roughest line inside{unknown}"
