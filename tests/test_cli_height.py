@@ -79,6 +79,15 @@ def test_results_of_an_earlier_run_are_replaced(here):
     assert files(here) == ["textures/n.png", "textures/n_ao.png", "textures/n_height.png"]
 
 
+def test_results_that_a_pattern_names_are_no_inputs(here, capsys):
+    """As the shell expands `*.png` when the command is run for the second time."""
+    put("n.png")
+    assert main(["height", "n.png", "--smooth", "--quiet"]) == 0
+    assert main(["height", *files(here), "--smooth"]) == 0
+    assert "n_height.png: grey, and results of other inputs" in capsys.readouterr().err
+    assert files(here) == ["n.png", "n_height.png"]
+
+
 @pytest.mark.parametrize(
     ("words", "n_files"),
     [

@@ -97,7 +97,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     _check(args)
     calm()
-    tasks = _tasks(args)
+    tasks = _without_results(_tasks(args), args)
     _spare_inputs(tasks, args)
     records = []
     for source, target in tasks:
@@ -191,6 +191,24 @@ def _companions(target: Path, args: argparse.Namespace) -> dict[str, Path]:
     base = target.stem.removesuffix("_height")
     suffix = ".png" if target.suffix.lower() == ".npy" else target.suffix
     return {kind: target.with_name(f"{base}_{kind}{suffix}") for kind in ("ao", "curvature") if getattr(args, kind)}
+
+
+def _without_results(tasks: list[tuple[Path, Path]], args: argparse.Namespace) -> list[tuple[Path, Path]]:
+    """The tasks without grey pictures that another task would write, as `*.png` names them in a second run."""
+    written = {_identity(file) for _, target in tasks for file in (target, *_companions(target, args).values())}
+    results = [source for source, _ in tasks if _identity(source) in written - {None} and _is_grey(source)]
+    if results and not args.quiet:
+        say(f"{', '.join(map(str, results))}: grey, and results of other inputs; left out as inputs")
+    return [(source, target) for source, target in tasks if source not in results]
+
+
+def _is_grey(path: Path) -> bool:
+    from ..io import InputError, read_arrays
+
+    try:
+        return all(array.ndim == 2 for array in read_arrays(path).values())
+    except InputError:
+        return False
 
 
 def _spare_inputs(tasks: list[tuple[Path, Path]], args: argparse.Namespace) -> None:
