@@ -190,8 +190,12 @@ def _inner(place: str, name: str) -> str:
     """The name of the array inside a Zarr store; empty if the store is an array."""
     try:
         found = zarr().open(place, mode="r")
-    except (FileNotFoundError, KeyError, ValueError) as error:
-        raise ValueError(f"{name}: {place} is no Zarr array or group, .npy or .tiff file ({error})") from None
+    except (FileNotFoundError, KeyError, ValueError):
+        if not ("://" in place or os.path.exists(place)):
+            raise ValueError(f"{name}: {place}: no such file or Zarr store") from None
+        raise ValueError(
+            f"{name}: {place} is no Zarr array or group, .npy or .tiff file; write one of these, or pass an array"
+        ) from None
     return "" if hasattr(found, "dtype") else _name_in(found, name)
 
 
