@@ -510,7 +510,8 @@ def test_every_kind_of_store_is_read(tmp_path):
     ("thing", "text"),
     [
         (np.zeros((4, 5)), "expected an array of shape"),
-        ("nowhere.zarr", "no Zarr array"),
+        ("nowhere.zarr", "nowhere.zarr: no such file or Zarr store"),
+        (__file__, r"is no Zarr array or group, .npy or .tiff file; write one of these, or pass an array$"),
         (3, "expected an array of Dask"),
     ],
 )

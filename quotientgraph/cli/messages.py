@@ -111,10 +111,10 @@ def _plain(value: Any) -> Any:
 
 
 def expected() -> tuple[type[Exception], ...]:
-    """The exceptions that are not a fault of the program: about files, values, memory and solvers."""
+    """The exceptions that are not a fault of the program: about files, values, memory, packages and solvers."""
     if os.environ.get(TRACEBACK):
         return ()
-    known: tuple[type[Exception], ...] = (ValueError, OSError, MemoryError)
+    known: tuple[type[Exception], ...] = (ValueError, OSError, MemoryError, ImportError)
     loaded = sys.modules.get("laplacians")  # if it was never loaded, no solver can have failed
     return known if loaded is None else (*known, loaded.SolverError)
 

@@ -11,15 +11,24 @@ from .arguments import whole
 from .messages import UsageError, print_json, say, tell, warning
 from .progress import StageBar
 from .reconstruct import given_settings
+from .understand import describe_camera
 
 _ONLY_TILES = ("tile", "scheduler", "workers", "memory", "resume", "overwrite")
 _NOT_WITH_TILES = (
     "method", "depth_prior", "prior_confidence", "anchor", "texture", "dump_systems", "rays",
     "segments", "split_image", "lines", "faces", "error", "contact", "take", "alternatives",
+    "format", "mesh", "points", "labels", "graphml", "tables", "decomposition", "picture", "report",
+    "prior_weight", "prior_kind", "skip_existing",
 )  # fmt: skip
+_OPENED_BY_TILES = (".zarr", ".npy", ".tif", ".tiff")  # other masks are images, which are read as a whole
+
+
+class Unasked(tuple[str, ...]):
+    """The default of an option, told by its type from the same value that a user gives."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(**{name: Unasked(parser.get_default(name)) for name in ("format", "mesh")})
     group = parser.add_argument_group(
         "tiles",
         "for maps larger than memory: INPUT is a .zarr store, a .npy file or a tiled .tiff, and -o names a .zarr store",
@@ -31,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--memory", metavar="SIZE", help="memory that each process may take, such as 2GB")
     group.add_argument("--resume", action="store_true", default=None, help="go on with a run that was interrupted")
-    group.add_argument("--overwrite", action="store_true", default=None, help="replace results that are there")
+    group.add_argument("--overwrite", action="store_true", default=None, help="replace results of an earlier run")
 
 
 def wanted(args: argparse.Namespace) -> bool:
@@ -43,7 +52,8 @@ def wanted(args: argparse.Namespace) -> bool:
 def run(args: argparse.Namespace) -> int:
     """Integrate one map in tiles."""
     for name in _NOT_WITH_TILES:
-        if getattr(args, name, None) not in (None, (), False):
+        given = getattr(args, name, None)
+        if given not in (None, (), False) and not isinstance(given, Unasked):
             raise UsageError(
                 f"argument --{name.replace('_', '-')}: does not go with tiles; leave it out, or integrate the map in memory "
                 "(without --tile, --memory, --workers and --scheduler, from a file that is not .zarr)"
@@ -52,6 +62,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("a map in tiles is one INPUT; call the program for each of several")
     if args.frame == "auto":
         raise UsageError("argument --frame: is not found out for a map in tiles; pass opengl, opencv, dsine or directx")
+    from ..io import InputFiles, find_files_beside
     from ..scale import integrate
     from ..scale.memory import bytes_of
     from ..scale.sources import Source
@@ -62,7 +73,12 @@ def run(args: argparse.Namespace) -> int:
     except ValueError as problem:
         raise UsageError(f"argument --memory: {problem}") from None
     place = args.inputs[0]
-    mask = None if args.mask in (None, "none") else args.mask
+    shape = Source.from_arrays(place).shape
+    beside = find_files_beside(place) if args.beside and "://" not in place else InputFiles(Path(place))
+    camera, camera_text, notes = _camera(args, shape, beside.camera)
+    mask, mask_text, more = _mask(args, shape, beside.mask)
+    notes += more
+    understood = f"frame {args.frame} (given); camera {camera_text}; mask {mask_text}"
     options: dict[str, Any] = {} if args.connectivity is None else {"connectivity": args.connectivity}
     options |= {name: getattr(args, name) for name in ("wrap", "slope") if getattr(args, name) is not None}
     if args.angle is not None:
@@ -73,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
         _, report = integrate(
             place,
             mask,
-            _camera(args, Source.from_arrays(place).shape),
+            camera,
             out,
             args.scheduler,
             args.tile,
@@ -89,30 +105,52 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         from dataclasses import asdict
 
-        print_json(asdict(report))
+        print_json({**asdict(report), "warnings": [*notes, *report.warnings], "understood": understood})
         return 0
     if not args.quiet:
-        for text in report.warnings:
+        for text in [*notes, *report.warnings]:
             warning(text)
         height, width = report.shape
         tell(
             f"{place}: {width} × {height}, {report.n_components:,} components, {len(report.rounds)} rounds of filling, "
-            f"{len(report.history)} iterations, joining={report.joining}, {report.seconds['total']:.1f} s\n  → {out}"
+            f"{len(report.history)} iterations, joining={report.joining}, {report.seconds['total']:.1f} s\n"
+            f"  {understood}\n  → {out}"
         )
     return 0
 
 
-def _camera(args: argparse.Namespace, shape: tuple[int, int]) -> Any:
-    from ..geometry.camera import Orthographic, Pinhole
+def _camera(args: argparse.Namespace, shape: tuple[int, int], beside: Path | None) -> tuple[Any, str, list[str]]:
+    """The camera, the words for it, and what was corrected in it."""
+    from ..geometry.camera import Orthographic, Pinhole, RayMap
     from ..io import read_camera
     from ..scale import RayFormula
 
-    if args.fov is not None:
-        return Pinhole.from_fov(args.fov, shape)
+    file = beside if args.camera is None else Path(args.camera)
     if args.fisheye is not None:
-        return RayFormula.fisheye(args.fisheye, shape)
+        return RayFormula.fisheye(args.fisheye, shape), f"fisheye of {args.fisheye:g} degrees", []
     if args.panorama:
-        return RayFormula.equirectangular(shape)
-    if args.orthographic is not None:
-        return Orthographic(args.orthographic)
-    return None if args.camera is None else read_camera(args.camera, shape)[0]
+        return RayFormula.equirectangular(shape), "panorama; depth is the distance", []
+    if args.fov is not None:
+        view: Any = Pinhole.from_fov(args.fov, shape)
+    elif args.orthographic is not None:
+        view = Orthographic(args.orthographic)
+    elif file is None:
+        return None, describe_camera(None), []
+    else:
+        view, notes = read_camera(file, shape)
+        return view, f"{describe_camera(view)} from {file.name}", [] if isinstance(view, RayMap) else notes
+    return view, describe_camera(view), []
+
+
+def _mask(args: argparse.Namespace, shape: tuple[int, int], beside: Path | None) -> tuple[Any, str, list[str]]:
+    """The mask: a path for tiles to open, or an image that was read. With it the words for it, and warnings."""
+    from ..io import understand_mask
+
+    file = args.mask or beside
+    if file is None or args.mask == "none":
+        return None, "none", []
+    name = Path(file).name
+    if "://" in str(file) or Path(file).is_dir() or Path(file).suffix.lower() in _OPENED_BY_TILES:
+        return file, f"from {name}", []
+    image, warnings = understand_mask(file, shape)
+    return image, f"{image.mean():.1%} of the image from {name}" if image is not None else "none", warnings

@@ -6,7 +6,7 @@ A map's way through the modules:
 
 ======================  ==================================================================================================
 the call                `integration`, then `run` with its stages; `report`
-tiles and their files   `tiling`, `window`, `sources`, `cameras`, `work`, `journal`, `outputs`
+tiles and their files   `tiling`, `window`, `sources`, `cameras`, `work`, `journal`, `outputs`, `ownership`
 where tasks run         `pool`, and what they take, `memory`
 groups of tiles         `groups`, `uniting`
 before components       `doubts`, `angle`, `sampling`; for textures `slope`, `continuous`, `nearest`

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from dataclasses import asdict, replace
 from numbers import Integral
@@ -27,6 +26,7 @@ from .doubts import doubts
 from .journal import Journal
 from .memory import check_driver, driver_needs, peak_memory, tile_for
 from .outputs import Outputs, as_dask, write_tables
+from .ownership import check_places
 from .pool import check_pool, pool_for, prepare
 from .report import Report, conclusions
 from .run import Run, Watch
@@ -110,7 +110,7 @@ def integrate(
     resume : bool
         Go on with a run that was interrupted: tasks whose files are intact are not done again.
     overwrite : bool
-        Replace results that are there.
+        Replace results that an earlier run wrote, and begin again if one was interrupted. Nothing else is ever replaced.
     keep : bool
         Keep the folder of intermediate files, which is beside `out` and ends in .work.
     progress : callable, optional
@@ -143,10 +143,10 @@ def integrate(
     tiling = _tiling(source, tile, overlap, memory, around)
     where = Outputs(Path(out).resolve(), dtype)
     work = Work(where.depth.with_name(where.depth.name.removesuffix(".zarr") + ".work"), tiling)
-    if where.depth.exists() and not (overwrite or (resume and work.folder.exists())):
-        raise OutputError(f"{where.depth}: exists; pass overwrite=True (--overwrite), or choose another name")
     zarr()
     check_pool(client, workers)
+    kept = {Path.cwd(): "the working directory", **dict.fromkeys(source.places, "an input")}
+    check_places(where.all, work.folder, kept, resume, overwrite)
     about = [*corrected, *doubts(source, view, frame)]
     if around and view.spherical:
         poles = ", and its rows at the poles across these" if around.top or around.bottom else ""
@@ -159,7 +159,8 @@ def integrate(
         "tiles": [tiling.tile, tiling.overlap, asdict(tiling.wrap), tolerance, dtype],
     }
     try:
-        where.depth.parent.mkdir(parents=True, exist_ok=True)
+        if overwrite and not resume:
+            work.clear()
         journal = Journal(work, identity, resume)
     except OSError as error:
         if isinstance(error, OutputError):
@@ -168,7 +169,7 @@ def integrate(
     spacing = max(ALIGNED, tiling.overlap // 2)
     job = Job(source, work, view, frame, connectivity, spacing, None, chosen)
     history: list[Step] = []
-    with pool_for(client, workers) as pool:
+    with journal, pool_for(client, workers) as pool:
         waited = time.perf_counter() - began
         if pool.elsewhere:
             job = replace(job, source=source.on_disk(work.folder))
@@ -177,6 +178,8 @@ def integrate(
             run.watch(pool.dashboard, 0, 0)
         if pool.elsewhere:
             prepare()
+        if client is not None:  # its workers may go on writing into the folder for a while after this run has failed
+            journal.in_vain = False
         if around and not view.central and slope != "steps":
             run.job = replace(run.job, slope=find_slope(run))
         run.choose_angle(chosen.angle if angle == "auto" else angle)
@@ -242,9 +245,8 @@ def integrate(
         history=history,
     )
     report.save(where.report)
-    journal.close()
     if not keep:
-        shutil.rmtree(work.folder)
+        work.clear()
     return as_dask(where.depth), report
 
 

@@ -8,17 +8,17 @@ import os
 from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from ..io.atomic import OutputError
 from .outputs import region_intact
-from .work import Work, Written
-
-FILE = "journal.jsonl"
+from .work import JOURNAL, Work, Written
 
 
 class Journal:
     """Lines of JSON, one for each task that is done, with the checksums of the files that it wrote.
+
+    As a context manager, it is closed at the end of the block. If no task was done by then, the folder is removed.
 
     Parameters
     ----------
@@ -27,10 +27,15 @@ class Journal:
         What the run depends on. A folder of another run is refused.
     resume : bool
         Whether to go on with what is in the folder.
+
+    Attributes
+    ----------
+    in_vain : bool
+        Whether the folder is removed at the end of the block: nothing is in it that another run could use.
     """
 
     def __init__(self, work: Work, identity: dict[str, Any], resume: bool) -> None:
-        self.work, self.path = work, work.folder / FILE
+        self.work, self.path = work, work.folder / JOURNAL
         # Where the line of each task begins in the file, and which images are gone. A map may have millions of tasks, so
         # what the lines say is read again when it is asked for.
         self.done: dict[str, array[int]] = {}
@@ -41,7 +46,8 @@ class Journal:
         _, first = next(lines, (0, None))
         if first is not None and not resume:
             raise OutputError(
-                f"{work.folder}: holds an unfinished run; go on with it by resume=True (--resume), or remove the folder"
+                f"{work.folder}: holds an unfinished run; go on with it by resume=True (--resume), "
+                "or begin again by overwrite=True (--overwrite)"
             )
         if first is not None and first != identity:
             different = [name for name in identity if first.get(name) != identity[name]]
@@ -56,6 +62,8 @@ class Journal:
                         _mark(self.dropped, name, k, 1)
             else:
                 _mark(self.done, line["stage"], line["tile"], begin)
+        self.in_vain = not self.done
+        self.made = [path for path in work.folder.parents if not path.exists()]
         work.folder.mkdir(parents=True, exist_ok=True)
         self.file = self.path.open("ab")
         if first is None:
@@ -63,6 +71,17 @@ class Journal:
             self._append(identity)
         elif not _ends_well(self.path):
             self.file.write(b"\n")  # the last line was not finished
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+        if self.in_vain:
+            self.work.clear()
+            with contextlib.suppress(OSError):
+                for path in self.made:
+                    path.rmdir()
 
     def has(self, stage: str, k: int) -> bool:
         """Whether a task is done and its files are there as it wrote them, apart from those no longer needed."""
@@ -85,6 +104,7 @@ class Journal:
 
     def record(self, stage: str, k: int, files: Written) -> None:
         """A task is done."""
+        self.in_vain = False
         self._append({"stage": stage, "tile": k, "files": files})
 
     def drop(self, names: Iterable[str], tiles: Iterable[int]) -> None:

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from .. import __version__
 from ..io.atomic import OutputError, atomic
 from .borders import Borders
 from .numbering import Components
+from .ownership import MARK, remove_array
 from .rounds import potential
 from .sources import INSTALL, zarr
 from .tiling import Box, Tiling
@@ -60,6 +62,10 @@ class Outputs:
     def report(self) -> Path:
         return self.beside("report.json")
 
+    @property
+    def all(self) -> tuple[Path, ...]:
+        return self.depth, self.components, self.nodes, self.edges, self.report
+
     def create(self, tiling: Tiling, attributes: dict[str, Any], resume: bool) -> None:
         """Make the two Zarr arrays; a shard is a tile, so that each task writes whole shards."""
         for path, dtype, fill in ((self.depth, self.dtype, np.nan), (self.components, "int32", -1)):
@@ -79,6 +85,7 @@ def _fits(path: Path, tiling: Tiling, dtype: str) -> bool:
 def _create(path: Path, tiling: Tiling, dtype: str, fill: float, attributes: dict[str, Any]) -> None:
     chunk = next(size for size in (_CHUNK, 256, 128, 64, 32, 16, 8) if tiling.tile % size == 0)
     try:
+        remove_array(path)
         zarr().create_array(
             store=str(path),
             shape=tiling.shape,
@@ -87,9 +94,10 @@ def _create(path: Path, tiling: Tiling, dtype: str, fill: float, attributes: dic
             dtype=dtype,
             fill_value=fill,
             dimension_names=("y", "x"),
-            attributes=attributes,
-            overwrite=True,
+            attributes={**attributes, MARK: __version__},
         )
+    except OutputError:
+        raise
     except OSError as error:
         raise OutputError(f"{path}: cannot be written ({error})") from error
 
@@ -157,8 +165,9 @@ def _parquet(path: Path, columns: dict[str, np.ndarray]) -> None:
         from pyarrow import parquet
     except ImportError:
         raise ImportError(f"PyArrow is not installed; install it with: {INSTALL}") from None
+    table = pyarrow.table(columns).replace_schema_metadata({MARK: __version__})
     with atomic(path) as part:
-        parquet.write_table(pyarrow.table(columns), part)
+        parquet.write_table(table, part)
 
 
 def as_dask(path: Path) -> Any:

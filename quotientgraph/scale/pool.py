@@ -128,9 +128,12 @@ class OnDask:
 def check_pool(client: Any, workers: int | None) -> None:
     """Raise, before anything is written, what would keep the pool of `pool_for` from working."""
     started_here = client is None and (workers or _cores()) > 1
-    for name in ("dask", *(("distributed",) if started_here or client is not None else ())):
+    needed = {"pyarrow": "PyArrow", "dask": "Dask"}
+    if started_here or client is not None:
+        needed["distributed"] = "Dask"
+    for name, title in needed.items():
         if importlib.util.find_spec(name) is None:
-            raise ImportError(f"Dask is not installed; install it with: {INSTALL}")
+            raise ImportError(f"{title} is not installed; install it with: {INSTALL}")
     if started_here and getattr(multiprocessing.current_process(), "_inheriting", False):
         raise RuntimeError(
             "the program that calls quotientgraph.scale.integrate is being imported by one of its own workers; put the call "

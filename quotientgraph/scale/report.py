@@ -8,9 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
+from .. import __version__
 from ..io.atomic import atomic
 from ..method.outcome import Step
 from .numbering import Components
+from .ownership import MARK
 from .scales import TiledScales
 
 
@@ -91,7 +93,8 @@ class Report:
     def save(self, path: Path) -> None:
         """Write it as JSON."""
         with atomic(path) as part:
-            part.write_text(json.dumps(asdict(self), default=float, indent=1), encoding="utf-8")
+            document = {MARK: __version__, **asdict(self)}
+            part.write_text(json.dumps(document, default=float, indent=1), encoding="utf-8")
 
 
 def conclusions(found: Components, scales: TiledScales, converged: bool, piece: np.ndarray) -> list[str]:

@@ -70,11 +70,16 @@ class Layer:
                 known += [path.stat().st_size, path.stat().st_mtime_ns]
         return known
 
+    @property
+    def place(self) -> Path | None:
+        """The file or the store on this machine that holds the array, if there is one."""
+        return Path(self.where[0]).resolve() if self.where and "://" not in str(self.where[0]) else None
+
     def _files(self) -> list[Path]:
         """The file of this array, or the one that describes it."""
-        if not self.where or "://" in str(self.where[0]):
+        path = self.place
+        if path is None:
             return []
-        path = Path(self.where[0])
         return [path / self.where[1] / name for name in ("zarr.json", ".zarray")] if self.kind == "zarr" else [path]
 
     def on_disk(self, path: Path) -> Layer:
@@ -111,6 +116,12 @@ class Source:
     @property
     def shape(self) -> Shape:
         return self.normals.shape
+
+    @property
+    def places(self) -> list[Path]:
+        """The files and the stores on this machine that are read."""
+        places = [layer.place for layer in (self.normals, self.mask) if layer is not None]
+        return [place for place in places if place is not None]
 
     def on_disk(self, folder: Path) -> Source:
         """The same source as one that other processes can read; arrays in memory are written into `folder`."""
@@ -179,8 +190,12 @@ def _inner(place: str, name: str) -> str:
     """The name of the array inside a Zarr store; empty if the store is an array."""
     try:
         found = zarr().open(place, mode="r")
-    except (FileNotFoundError, KeyError, ValueError) as error:
-        raise ValueError(f"{name}: {place} is no Zarr array or group, .npy or .tiff file ({error})") from None
+    except (FileNotFoundError, KeyError, ValueError):
+        if not ("://" in place or os.path.exists(place)):
+            raise ValueError(f"{name}: {place}: no such file or Zarr store") from None
+        raise ValueError(
+            f"{name}: {place} is no Zarr array or group, .npy or .tiff file; write one of these, or pass an array"
+        ) from None
     return "" if hasattr(found, "dtype") else _name_in(found, name)
 
 

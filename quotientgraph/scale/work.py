@@ -15,6 +15,7 @@ import numpy as np
 from ..io.atomic import atomic
 from .tiling import Box, Tiling
 
+JOURNAL = "journal.jsonl"
 # What a task returns: the files that it wrote, relative to the folder, and their checksums.
 Written = dict[str, int]
 
@@ -164,6 +165,15 @@ class Work:
         """Remove an array of some tiles."""
         for k in tiles:
             self.path(name, k).unlink(missing_ok=True)
+
+    def clear(self) -> None:
+        """Remove the folder with all that runs write into it. Other files stay, and so do the folders that they are in."""
+        for folder, _, files in os.walk(self.folder, topdown=False):
+            for name in sorted(files, key=JOURNAL.__eq__):  # the journal last: it tells that the rest is of a run
+                if name == JOURNAL or name.endswith((".npy", ".npz")):
+                    Path(folder, name).unlink()
+            with contextlib.suppress(OSError):
+                Path(folder).rmdir()
 
     def intact(self, files: Written) -> bool:
         """Whether files are there with the checksums that they were written with."""
