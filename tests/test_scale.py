@@ -506,6 +506,18 @@ def test_every_kind_of_store_is_read(tmp_path):
     assert np.allclose(Source.from_arrays(coded).read(box)[0], normals[8:40, 16:56], atol=1e-4)
 
 
+def test_a_file_that_was_written_anew_is_read_anew(tmp_path):
+    """Another map of another size under the same name, in one process."""
+    for height in (64, 40):
+        normals, _ = bumpy(height, 80)
+        np.save(tmp_path / "n.npy", normals)
+        zarr.open_group(tmp_path / "g.zarr", mode="w").create_array("normals", data=normals)
+        for name in ("n.npy", "g.zarr"):
+            source = Source.from_arrays(tmp_path / name)
+            assert source.shape == (height, 80)
+            assert np.array_equal(source.read(Box(0, 0, height, 80))[0], normals)
+
+
 @pytest.mark.parametrize(
     ("thing", "text"),
     [

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import zlib
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -76,11 +76,7 @@ class Layer:
         return Path(self.where[0]).resolve() if self.where and "://" not in str(self.where[0]) else None
 
     def _files(self) -> list[Path]:
-        """The file of this array, or the one that describes it."""
-        path = self.place
-        if path is None:
-            return []
-        return [path / self.where[1] / name for name in ("zarr.json", ".zarray")] if self.kind == "zarr" else [path]
+        return [] if self.place is None else _described_by(self.kind, self.where)
 
     def on_disk(self, path: Path) -> Layer:
         """The same array as one that another process can open, written to `path` if it is only in memory."""
@@ -224,8 +220,24 @@ def zarr() -> Any:
     return package
 
 
-@cache
+def _described_by(kind: str, where: tuple[Any, ...]) -> list[Path]:
+    """The file of an array, or the ones that may describe it."""
+    path = Path(where[0])
+    return [path / where[1] / name for name in ("zarr.json", ".zarray")] if kind == "zarr" else [path]
+
+
 def _opened(kind: str, where: tuple[Any, ...]) -> Any:
+    """The open array at a place; a file that was written anew is opened again."""
+    version = []
+    for path in _described_by(kind, where):
+        if path.is_file():
+            facts = path.stat()
+            version += [facts.st_ino, facts.st_size, facts.st_mtime_ns]
+    return _open(kind, where, tuple(version))
+
+
+@lru_cache(maxsize=16)
+def _open(kind: str, where: tuple[Any, ...], version: tuple[int, ...]) -> Any:
     if kind == "npy":
         return np.load(where[0], mmap_mode="r")
     if kind == "memmap":
