@@ -286,6 +286,26 @@ def test_a_wrong_frame_is_a_warning(work, capsys):
     assert "contradict the frame dsine" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("command", ["integrate", "info"])
+@pytest.mark.parametrize(
+    ("frame", "says"),
+    [
+        ("opengl", "in the frame opengl; most of them face it in opencv, which is probably the frame"),
+        ("right,up,viewer", "in the frame right,up,viewer; most of them face it in opencv, which"),
+    ],
+)
+def test_a_frame_in_which_nothing_faces_the_camera(work, capsys, ball, command, frame, says):
+    """The message named the frame opencv, which nobody had stated, and proposed the stated one."""
+    np.save("cv.npy", ball.normals)
+    assert says in failure(capsys, command, "cv.npy", "--frame", frame)
+
+
+def test_rays_with_which_nothing_faces_the_camera(work, capsys, ball):
+    np.save("rays.npy", -ball.camera.rays(ball.shape))
+    line = failure(capsys, "integrate", "ball.png", "--frame", "opengl", "--rays", "rays.npy")
+    assert "in the frame opengl; most rays of the camera have z < 0" in line
+
+
 def test_folders_of_a_dataset_have_its_frame(work, capsys):
     """Where the evidence does not decide, a folder in the layout of BiNI is in its frame, and the line says why."""
     scene = scenes.make("stairs", shape=(60, 80))

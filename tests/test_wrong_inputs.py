@@ -136,7 +136,7 @@ def test_cameras_as_tensors_and_batches(room):
         ({"anchors": np.ones(3)}, r"anchors: .* shape \(3,\)"),
         ({"camera": 60}, r"camera: got one number, 60; .*Pinhole.from_fov"),
         ({"camera": RayMap}, "camera: got the class RayMap; make a camera"),
-        ({"frame": "dsine"}, "in the frame dsine; it is probably another one of directx, opencv, opengl"),
+        ({"frame": "dsine"}, "in the frame dsine; most of them face it in opencv, which is probably the frame"),
     ],
 )
 def test_errors_name_the_argument_and_the_remedy(room, settings, says):

@@ -73,10 +73,10 @@ def describe(path: Path, name: str, args: argparse.Namespace) -> dict[str, Any]:
         "notes": list(found.notes),
         "warnings": list(source.warnings),
     }
-    return record | (_components(source, args.connectivity) if source.frame is not None else {})
+    return record | (_components(source, source.frame, args.connectivity) if source.frame is not None else {})
 
 
-def _components(source: Understood, connectivity: int) -> dict[str, Any]:
+def _components(source: Understood, frame: str, connectivity: int) -> dict[str, Any]:
     """Valid pixels, pieces and components, unless the map is so large that this would take gigabytes."""
     if source.found.normals[..., 0].size > MAX_PIXELS:
         return {}
@@ -86,7 +86,7 @@ def _components(source: Understood, connectivity: int) -> dict[str, Any]:
     from ..graph.selection import connected_components, similar_edges
 
     pixels = PixelGraph.from_map(
-        NormalMap.from_array(source.normals, source.found.mask, source.found.camera, "opencv"), connectivity
+        NormalMap.from_array(source.found.normals, source.found.mask, source.found.camera, frame), connectivity
     )
     counts = {}
     for angle in ANGLES:

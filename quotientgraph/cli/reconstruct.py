@@ -178,11 +178,12 @@ def integrated(
     if args.angle is not None:
         options["angle"] = None if args.angle == "none" else args.angle
     watcher.stage("components, filling")
+    found: Any = replace(source.found, warnings=())  # those are among the warnings of `source`
     result = integrate(
-        source.normals,
-        source.found.mask,
-        source.found.camera,
-        "opencv",
+        found,
+        found.mask,
+        found.camera,
+        str(source.frame),
         **options,
         **settings,
         progress=watcher.step,

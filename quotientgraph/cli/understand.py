@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 from .messages import UsageError
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ..geometry.camera import Camera
     from ..io import FrameEvidence, NormalInput
 
@@ -41,15 +39,6 @@ class Understood:
     reason: str
     evidence: FrameEvidence | None
     warnings: tuple[str, ...] = ()
-
-    @property
-    def normals(self) -> np.ndarray:
-        """(H, W, 3) in the OpenCV frame, whatever the frame of the file is."""
-        from ..io import to_opencv
-
-        if self.frame is None:
-            raise ValueError("frame: it is not known")
-        return to_opencv(self.found.normals, self.frame)
 
 
 def check_options(args: argparse.Namespace) -> None:
