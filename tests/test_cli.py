@@ -176,6 +176,21 @@ def test_the_input_of_the_demo(tmp_path, monkeypatch, capsys):
     assert read["relative_error"] == pytest.approx(direct["relative_error"], abs=1e-3)
 
 
+def test_the_demo_leaves_files_of_others_alone(tmp_path, monkeypatch, capsys):
+    """The same input may be drawn again; another one, or results, do not replace what is there."""
+    monkeypatch.chdir(tmp_path)
+    words = ["demo", "--scene", "sphere", "--size", "60", "-q"]
+    for name in ("depth.npy", "mesh.ply"):
+        (tmp_path / "own").mkdir(exist_ok=True)
+        (tmp_path / "own" / name).write_text("mine")
+        assert f"own/{name}: is not an unchanged result" in fails(capsys, 1, *words, "-o", "own")
+        assert (tmp_path / "own" / name).read_text() == "mine"
+        (tmp_path / "own" / name).unlink()
+    for _ in range(2):
+        assert main([*words, "-o", "out", "--save-input", "in"]) == 0
+    assert "in/depth_gt.npz: is not" in fails(capsys, 1, "demo", "--size", "60", "-o", "out", "--save-input", "in")
+
+
 def test_demo_of_a_sphere_with_report(tmp_path, capsys):
     """Another scene, the report, and the same facts as JSON."""
     assert main(["demo", "--scene", "sphere", "--size", "60", "--report", "--json", "-o", str(tmp_path / "d")]) == 0

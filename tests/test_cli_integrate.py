@@ -522,8 +522,67 @@ def test_a_rerun_leaves_nothing_stale(work, capsys):
         (record,) = json.loads(capsys.readouterr().out)["results"]
         assert record["status"] == status, words
     Path("out/manifest.json").unlink()
-    run(*common, "--angle", "5", "--skip-existing", "--json")
-    assert json.loads(capsys.readouterr().out)["ok"] == 1
+    line = failure(capsys, *common, "--angle", "5", "--skip-existing")
+    assert "out/depth.npy: is not an unchanged result of an earlier run" in line
+
+
+def test_files_of_others_are_not_replaced(work, capsys, ball):
+    """A depth prior, a label image and a picture in -o were overwritten by the results."""
+    Path("shot").mkdir()
+    shutil.copy("ball.png", "shot/normal.png")
+    np.save("shot/depth.npy", ball.depth)
+    before = Path("shot/depth.npy").read_bytes()
+    common = ["integrate", "shot/normal.png", "--fov", 50, "--frame", "opengl", "--mesh", "none", "-o", "shot"]
+    for options in (["--depth-prior", "shot/depth.npy"], []):
+        line = failure(capsys, *common, *options)
+        assert f"shot/depth.npy: is {'an input of this run' if options else 'not an unchanged result'}" in line
+        assert "choose another folder" in line
+    run(*common, "--format", "exr", "--depth-prior", "shot/depth.npy", "-q")
+    run(*common, "--format", "npz", "-q")
+    assert Path("shot/depth.npy").read_bytes() == before
+    assert sorted(os.listdir("shot")) == ["depth.npy", "depth.npz", "manifest.json", "normal.png"]
+    Path("shot/picture.png").write_text("mine")
+    assert "shot/picture.png" in failure(capsys, *common, "--format", "npz", "--picture")
+    qio.write_labels("shot/labels.png", np.zeros((40, 50), dtype=np.int32))
+    line = failure(capsys, *common, "--format", "npz", "--labels", "--segments", "shot/labels.png")
+    assert "shot/labels.png: is an input of this run" in line
+    Path("app").mkdir()
+    Path("app/manifest.json").write_text('{"name": "mine", "files": {"depth.npy": {}}}')
+    assert "app/manifest.json" in failure(capsys, *common[:-1], "app")
+
+
+def test_an_earlier_result_as_an_input_stays(work):
+    """A prior that an earlier run wrote into -o was removed as stale."""
+    common = ["integrate", "ball.png", "--fov", 50, "--frame", "opengl", "--mesh", "none", "-q", "-o", "out"]
+    run(*common)
+    before = Path("out/depth.npy").read_bytes()
+    run(*common, "--format", "exr", "--depth-prior", "out/depth.npy")
+    assert sorted(os.listdir("out")) == ["depth.exr", "depth.npy", "manifest.json"]
+    assert Path("out/depth.npy").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("shape", "valid"), [((1, 9), ...), ((9, 1), ...), ((1, 1), ...), ((9, 9), (slice(None, None, 3),) * 2)]
+)
+def test_maps_without_a_triangle(work, capsys, shape, valid):
+    """They failed because of a mesh that nobody had asked for; all else is written, and a warning says why it is not."""
+    normals = np.full((*shape, 3), np.nan)
+    normals[valid] = [0.0, 0, 1]
+    np.save("line.npy", normals)
+    common = ["integrate", "line.npy", "--frame", "opengl", "--orthographic", "-o", "out"]
+    run(*common, "--picture", "--labels", "--points", "--report", "--json")
+    captured = capsys.readouterr()
+    (record,) = json.loads(captured.out)["results"]
+    assert record["files"] == ["depth.npy", "labels.png", "picture.png", "points.ply", "report.html"]
+    assert "warning: line: there is no mesh.ply: the surface has no triangle, because nowhere three" in captured.err
+    assert np.isfinite(np.load("out/depth.npy")).sum() == np.isfinite(normals[..., 0]).sum()
+    run(*common, "--skip-existing", "--json")
+    assert json.loads(capsys.readouterr().out)["skipped"] == 1
+    run(*common, "-q", "--faces", 10)
+    for options in (["--mesh", "ply"], ["--format", "none"]):
+        line = failure(capsys, *common, *options, "--skip-existing", "-q")
+        assert "argument --mesh: the surface has no triangle" in line
+        assert "use --mesh none" in line
 
 
 def spawn(*argv, **options):
@@ -634,6 +693,34 @@ def test_skip_existing(many, capsys):
     assert [record["status"] for record in document["results"]] == ["skipped", "ok"]
     assert (document["ok"], document["skipped"]) == (1, 1)
     assert Path("out/m0/depth.npy").stat().st_mtime_ns == stamp
+
+
+def test_what_has_changed_is_not_skipped(work, capsys, ball):
+    """Another map, camera, mask or prior is worked on again; results of earlier inputs were kept."""
+    Path("shot").mkdir()
+    shutil.move("K.txt", "shot/K.txt")
+    shutil.move("ball.png", "shot/normal.png")
+    np.save("prior.npy", ball.depth)
+    common = ["integrate", "shot", "--frame", "opengl", "--mesh", "none", "-o", "out", "--depth-prior", "prior.npy"]
+
+    def status():
+        run(*common, "--skip-existing", "--json")
+        return json.loads(capsys.readouterr().out)["results"][0]["status"]
+
+    assert [status(), status()] == ["ok", "skipped"]
+    changes = {
+        "map": lambda: os.utime("shot/normal.png", ns=(0, 10**18)),
+        "camera": lambda: np.savetxt("shot/K.txt", ball.camera.matrix + np.diag([7, 7, 0])),
+        "new mask": lambda: qio.write_image("shot/mask.png", (ball.mask * 255).astype(np.uint8)),
+        "mask": lambda: qio.write_image("shot/mask.png", (ball.mask * 255 * (np.arange(50) < 25)).astype(np.uint8)),
+        "prior": lambda: np.save("prior.npy", 2 * ball.depth),
+        "no camera": Path("shot/K.txt").unlink,
+    }
+    for name, change in changes.items():
+        change()
+        assert [status(), status()] == ["ok", "skipped"], name
+    np.save("unrelated.npy", ball.depth)
+    assert status() == "skipped"
 
 
 def test_files_by_name(many, capsys):
