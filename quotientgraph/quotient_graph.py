@@ -132,7 +132,7 @@ class QuotientGraph(ExportedQuotient):
         check_angle(angle)
         began = working_clock()
         settings = Settings.from_preset(preset)
-        found = io.as_normals(normals, frame)
+        found = io.read_normals(normals, frame=frame) if isinstance(normals, str) else io.as_normals(normals, frame)
         height, width = found.normals.shape[:2]
         lacking = io.shortage(_BYTES_PER_PIXEL * height * width)
         if lacking:

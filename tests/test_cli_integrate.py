@@ -624,9 +624,9 @@ sys.exit(main())
 """
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_an_interrupt_in_the_middle(work, number, code):
-    """Ctrl-C and kill while files are written: the exit code says so, no traceback, nothing left behind."""
+    """Ctrl-C, kill and a closed terminal while files are written: the exit code says so, nothing is left behind."""
     words = ["integrate", "ball.png", "--fov", "40", "--frame", "opengl", "-o", "cut/out"]
     process = subprocess.Popen([sys.executable, "-c", SLOW, *words], stderr=subprocess.PIPE, text=True, env=ENV)
     _wait_for(Path("started"), process)
@@ -742,14 +742,16 @@ from quotientgraph.io import reader
 
 @reader(".endless")
 def read(path):
-    path.with_suffix(".begun").touch()
+    path.with_suffix(".part").write_text(str(os.getpid()))
+    path.with_suffix(".part").rename(path.with_suffix(".begun"))
     while os.getppid() > 1:  # until the interrupt, or until there is nobody left to send one
         time.sleep(0.1)
 """
 
 
-def test_interrupting_a_batch(many):
-    """Ctrl-C reaches the whole group: workers end, finished results stay, nothing half-written does.
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGHUP, 129)])
+def test_interrupting_a_batch(many, number, code):
+    """Ctrl-C and the end of a terminal reach the whole group: workers end, finished results stay, nothing half-written does.
 
     Two inputs take forever, in a reader that comes as a plug-in, so that the interrupt always finds both workers busy.
     """
@@ -775,16 +777,29 @@ def test_interrupting_a_batch(many):
     process = spawn(*words, "--jobs", "2", start_new_session=True, env=environment)
     for name in ("y", "z"):
         _wait_for(Path(f"maps/{name}.begun"), process)
-    os.killpg(process.pid, signal.SIGINT)
+    os.killpg(process.pid, number)
     _, err = process.communicate(timeout=300)
-    assert process.returncode == 130
-    assert err.splitlines()[-1] == "quotientgraph: error: interrupted; unfinished outputs were removed"
+    assert process.returncode == code
+    if code == 130:
+        assert err.splitlines()[-1] == "quotientgraph: error: interrupted; unfinished outputs were removed"
     assert "Traceback" not in err
+    for name in ("y", "z"):
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(Path(f"maps/{name}.begun").read_text()), 0)
     assert left_behind("out") == []
     assert sorted(os.listdir("out")) == [f"m{i}" for i in (0, 1, 2, 4, 5, 6)]
     assert all(
         sorted(os.listdir(folder)) == ["depth.npy", "manifest.json", "mesh.ply"] for folder in Path("out").iterdir()
     )
+
+
+def test_a_closed_terminal_does_not_stop_what_ignores_it(work):
+    """As `nohup` starts it."""
+    command = (
+        f"trap '' HUP; exec {sys.executable} -c 'import os, signal, sys; from quotientgraph.cli import main, COMMANDS; "
+    )
+    command += 'sys.argv[1:] = ["solvers"]; code = main(); os.kill(os.getpid(), signal.SIGHUP); sys.exit(code)\''
+    assert subprocess.run(["sh", "-c", command], env=ENV, stdout=subprocess.DEVNULL, timeout=300).returncode == 0
 
 
 def test_interrupting_a_batch_that_begins(many):
@@ -860,6 +875,34 @@ def test_inputs_and_names(tmp_path, monkeypatch):
     found = names(everything)
     assert len(set(found)) == 4
     assert found[1] == "cat"
+
+
+def test_masks_in_a_folder_are_no_inputs(work, capsys):
+    """A mask was used with its map, and then reported as an input that cannot be read."""
+    Path("bt").mkdir()
+    shutil.copy("ball.png", "bt/b.png")
+    shutil.copy("ball.png", "bt/c_normal.png")
+    shutil.copy("K.txt", "bt/K.txt")
+    for name in ("b_mask", "c_mask", "mask"):
+        qio.write_image(f"bt/{name}.png", np.full((40, 50), 255, dtype=np.uint8))
+    assert expand(["bt"]) == ([Path("bt/b.png"), Path("bt/c_normal.png")], False)
+    run("integrate", "bt", "--frame", "opengl", "--json")
+    assert json.loads(capsys.readouterr().out)["ok"] == 2
+    Path("alone").mkdir()
+    for name in ("other_mask.png", "mask.png"):  # of nothing else: they are told as inputs that fail
+        shutil.copy("bt/mask.png", f"alone/{name}")
+    assert expand(["alone"]) == ([Path("alone/other_mask.png")], False)
+    Path("alone/other_mask.png").unlink()
+    assert expand(["alone"]) == ([Path("alone/mask.png")], False)
+
+
+@pytest.mark.parametrize("words", [["integrate", ""], ["info", ""], ["integrate", "ball.png", "-o", ""], ["demo", "-o", ""],
+                                   ["integrate", "--tile", "64", ""], ["demo", "--save-input", ""]])  # fmt: skip
+def test_an_empty_word_is_not_the_current_folder(work, capsys, words):
+    """A shell variable that is not set was taken for the folder that one stands in."""
+    before = sorted(os.listdir())
+    assert "is empty; is a shell variable not set?" in failure(capsys, *words, code=2)
+    assert sorted(os.listdir()) == before
 
 
 def test_odd_names_stay_in_the_folder(work, ball):

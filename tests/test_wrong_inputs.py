@@ -145,6 +145,12 @@ def test_errors_name_the_argument_and_the_remedy(room, settings, says):
     assert "\n" not in str(caught.value)
 
 
+def test_an_empty_path_is_not_the_current_folder():
+    for read in (integrate, qio.read_normals):
+        with pytest.raises(ValueError, match="normals: the path is empty; pass"):
+            read("")
+
+
 def coarse(depth, seed=0):
     """A prior with 5 % of smooth error and 2 % of noise."""
     rng = np.random.default_rng(seed)

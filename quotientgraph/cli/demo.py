@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .arguments import whole
+from .arguments import place, whole
 from .messages import UsageError, calm, print_json, tell, warning
 
 if TYPE_CHECKING:
@@ -28,11 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--list", action="store_true", help="list the scenes and exit")
     parser.add_argument("--size", type=whole(8), default=320, metavar="PIXELS", help="width of the image (320)")
     parser.add_argument(
-        "-o", "--output", default="quotientgraph-demo", metavar="DIR", help="folder (quotientgraph-demo)"
+        "-o", "--output", type=place, default="quotientgraph-demo", metavar="DIR", help="folder (quotientgraph-demo)"
     )
     parser.add_argument("--report", action="store_true", help="write report.html as well")
     parser.add_argument(
         "--save-input",
+        type=place,
         metavar="DIR",
         help="also write the scene as an input for `integrate`: normal_map.png, mask.png, K.txt, depth_gt.npz",
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from . import publishing, staging, tiles
-from .arguments import add_input_arguments, add_method_arguments, whole
+from .arguments import add_input_arguments, add_method_arguments, place, whole
 from .config import prepare
 from .file_lists import expand, names
 from .manifest import facts_of, is_complete
@@ -23,8 +23,8 @@ from .understand import check_options, files_read
 EPILOG = """\
 An INPUT is a file (.png .tiff .exr .npy .npz .mat .jpg .webp .bmp), a folder with a normal map (normal_map.png,
 normals.npz or Normal_gt.mat, and mask.png, K.txt beside it), a folder of such folders or files, or a quoted pattern.
-In the names of --mask, --camera, --rays, --texture, --depth-prior, --segments, --split-image and --lines, {name} stands
-for the name of the input.
+In the names of --mask, --camera, --rays, --texture, --depth-prior, --prior-confidence, --segments, --split-image
+and --lines, {name} stands for the name of the input.
 
 The files of an input appear together or not at all, and replace those of an earlier run; manifest.json lists them.
 A failing input does not stop the others.
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "quotientgraph integrate INPUT... [-o DIR] [options]"
     parser.epilog = EPILOG
     parser.allow_abbrev = False
-    parser.add_argument("inputs", nargs="+", metavar="INPUT", help="normal map: file, folder or pattern")
+    parser.add_argument("inputs", nargs="+", type=place, metavar="INPUT", help="normal map: file, folder or pattern")
     publishing.add_arguments(parser)
     add_input_arguments(parser)
     add_method_arguments(parser)

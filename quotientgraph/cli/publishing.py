@@ -23,12 +23,13 @@ _ALTERNATIVES = ["alternatives.csv", "alternatives.png"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from .arguments import faces, listed, pixels, suggest
+    from .arguments import faces, listed, pixels, place, suggest
 
     group = parser.add_argument_group("output")
     group.add_argument(
         "-o",
         "--output",
+        type=place,
         metavar="DIR",
         help="folder of the results; of several inputs, each has a folder in it (default: quotientgraph-output/NAME)",
     )
