@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
-from .messages import UsageError, error, expected, one_line, tell, write
+from .messages import UsageError, error, expected, named, one_line, tell, write
 
 # Name of each command: the module that carries it out, and its line in the help.
 COMMANDS = {
@@ -115,7 +115,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         code = _run(list(sys.argv[1:] if argv is None else argv))
         if sys.stdout is not None:
-            sys.stdout.flush()
+            with named(sys.stdout):
+                sys.stdout.flush()
         return code
     except UsageError as problem:
         error(problem)
