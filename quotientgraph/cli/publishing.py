@@ -41,9 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"of the depth: {', '.join(DEPTH)} (npy)",
     )
     suggest(depth, DEPTH)
-    mesh = group.add_argument(
-        "--mesh", type=listed(*MESH), metavar="LIST", help=f"{', '.join(MESH)} or none (ply, if there is a triangle)"
-    )
+    mesh = group.add_argument("--mesh", type=listed(*MESH), metavar="LIST", help=f"{', '.join(MESH)} or none (ply)")
     suggest(mesh, (*MESH, "none"))
     group.add_argument(
         "--faces",
@@ -102,6 +100,7 @@ def write_all(
     without triangles has none, which is an error only if it was asked for.
     """
     from .. import io, report
+    from ..io.mesh_files import NO_TRIANGLE
 
     facts: dict[str, int | float] = {}
     for kind in args.format:
@@ -111,7 +110,7 @@ def write_all(
         facts = {"faces": len(mesh.faces), "mesh_error": round(mesh.deviation, 4)}
         if not len(mesh.faces):
             if args.mesh is not None or len(planned(args)) == 1:
-                raise io.OutputError(f"argument --mesh: {io.NO_TRIANGLE}; use --mesh none, and --points for its points")
+                raise io.OutputError(f"argument --mesh: {NO_TRIANGLE}; use --mesh none, and --points for its points")
             kinds = ()
         for kind in kinds:
             levels = coarser if kind == "glb" else ()

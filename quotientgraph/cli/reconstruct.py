@@ -55,7 +55,8 @@ def attempt(task: InputTask, watcher: Watcher | None = None) -> dict[str, Any]:
 
 
 def _do(task: InputTask, watcher: Watcher) -> dict[str, Any]:
-    from ..io import NO_TRIANGLE, InputError
+    from ..io import InputError
+    from ..io.mesh_files import NO_TRIANGLE
 
     args = task.args
     watcher.stage("reading")

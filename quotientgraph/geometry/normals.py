@@ -1,4 +1,4 @@
-"""`NormalMap`: the validated input, and the one place that states frames, units and signs.
+"""`NormalMap`: the validated input, and the one place that states units and signs; frames are those of `frames`.
 
 Inside the program a normal is a unit vector in the OpenCV camera frame. A pixel is valid when it lies in the mask, its
 normal is finite and not zero, its ray exists, and the surface faces the camera there: n·ray < 0.

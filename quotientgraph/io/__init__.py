@@ -15,7 +15,7 @@ from .folders import InputFiles, find_files_beside, find_input_files, is_input_f
 from .formats import InputError, read_arrays, readable, reader, writable, write_image, writer
 from .graph_files import read_tables, write_tables
 from .memory import shortage
-from .mesh_files import NO_TRIANGLE, mesh_suffixes, mesh_writer, write_mesh, write_points
+from .mesh_files import mesh_suffixes, mesh_writer, write_mesh, write_points
 from .normal_arrays import as_mask, as_normals, understand_camera, understand_mask
 from .normal_files import NormalInput, read_normals
 from .orientation import like_the_map, oriented, stated_orientation
@@ -23,7 +23,6 @@ from .other_arrays import as_anchors, as_confidence, as_depth, as_labels, as_pic
 from .plausibility import check_conventions
 
 __all__ = [
-    "NO_TRIANGLE",
     "FrameEvidence",
     "FrameScore",
     "InputError",
