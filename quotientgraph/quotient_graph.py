@@ -25,7 +25,7 @@ from .beyond.prior import Prior
 from .beyond.settling import Contact, understood
 from .geometry.camera import Camera, as_camera
 from .geometry.jumps import Continuity, planar
-from .geometry.normals import FRAMES, NormalMap
+from .geometry.normals import NormalMap
 from .graph.lines import Lines, without_lines
 from .graph.pixels import PixelGraph
 from .graph.quotient import jumps_of
@@ -132,7 +132,7 @@ class QuotientGraph(ExportedQuotient):
         check_angle(angle)
         began = working_clock()
         settings = Settings.from_preset(preset)
-        found = io.as_normals(normals, frame)
+        found = io.read_normals(normals, frame=frame) if isinstance(normals, str) else io.as_normals(normals, frame)
         height, width = found.normals.shape[:2]
         lacking = io.shortage(_BYTES_PER_PIXEL * height * width)
         if lacking:
@@ -146,11 +146,9 @@ class QuotientGraph(ExportedQuotient):
         view = as_camera(found.camera if given is None else given)
         labels = None if labels is None else io.as_labels(labels, (height, width))
         image, about_image = (None, []) if image is None else io.as_picture(image, (height, width))
-        named = frame in FRAMES
-        vectors = found.normals if named else io.to_opencv(found.normals, frame)
         # Nothing below depends on what the check says, so a second thread makes it.
         checked = Later(io.check_conventions, found.normals, mask, view, frame) if check else None
-        seen = NormalMap.from_array(vectors, mask, view, frame if named else "opencv", wrap)
+        seen = NormalMap.from_array(found.normals, mask, view, frame, wrap)
         pixels = PixelGraph.from_map(seen, connectivity)
         pixels = levelled(pixels, slope)
         if forbidden is not None:

@@ -95,6 +95,18 @@ def test_every_command_has_help(command, capsys):
         assert option in text
 
 
+def test_help_names_every_option_with_a_name_in_it(capsys):
+    """The options whose files may be another for each input."""
+    from quotientgraph.cli.understand import FILES
+
+    with pytest.raises(SystemExit):
+        main(["integrate", "--help"])
+    told = capsys.readouterr().out.split("In the names of ")[1].split("{name}")[0]
+    assert [word.strip(",\n") for word in told.split() if word.startswith("--")] == [
+        f"--{name.replace('_', '-')}" for name in FILES
+    ]
+
+
 def test_no_command_prints_help(capsys):
     assert main([]) == 2
     text = capsys.readouterr().err
@@ -174,6 +186,21 @@ def test_the_input_of_the_demo(tmp_path, monkeypatch, capsys):
     assert document["seconds"] >= read["total_seconds"]
     assert (read["frame"], read["bits"], read["valid_pixels"]) == ("opengl", 16, direct["valid_pixels"])
     assert read["relative_error"] == pytest.approx(direct["relative_error"], abs=1e-3)
+
+
+def test_the_demo_leaves_files_of_others_alone(tmp_path, monkeypatch, capsys):
+    """The same input may be drawn again; another one, or results, do not replace what is there."""
+    monkeypatch.chdir(tmp_path)
+    words = ["demo", "--scene", "sphere", "--size", "60", "-q"]
+    for name in ("depth.npy", "mesh.ply"):
+        (tmp_path / "own").mkdir(exist_ok=True)
+        (tmp_path / "own" / name).write_text("mine")
+        assert f"own/{name}: is not an unchanged result" in fails(capsys, 1, *words, "-o", "own")
+        assert (tmp_path / "own" / name).read_text() == "mine"
+        (tmp_path / "own" / name).unlink()
+    for _ in range(2):
+        assert main([*words, "-o", "out", "--save-input", "in"]) == 0
+    assert "in/depth_gt.npz: is not" in fails(capsys, 1, "demo", "--size", "60", "-o", "out", "--save-input", "in")
 
 
 def test_demo_of_a_sphere_with_report(tmp_path, capsys):
@@ -354,7 +381,26 @@ def test_closed_and_full_streams(stream, tmp_path):
     assert "Traceback" not in done.stderr
     assert "Exception ignored" not in done.stderr
     assert done.returncode == (1 if "full" in stream else 0)
+    if "full" in stream:
+        says = "quotientgraph: error: stdout: cannot be written (No space left on device); send it to another place"
+        assert done.stderr.splitlines()[-1] == says
     assert (tmp_path / "out" / "depth.npy").exists()
+
+
+@pytest.mark.parametrize("words", [["demo"], ["info", "x.npy"], ["bench"]])
+def test_a_folder_that_was_removed(tmp_path, monkeypatch, words, capsys):
+    """It said "No such file or directory", and not of what."""
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert "the current folder does not exist any more; change to" in fails(capsys, 1, *words)
+
+
+@pytest.mark.parametrize("place", ["file", "file/below"])
+def test_benchmarks_need_a_folder(tmp_path, monkeypatch, place, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    assert "argument --out: file is a file, a folder was" in fails(capsys, 2, "bench", "scene:stairs", "--out", place)
 
 
 def test_without_docstrings():

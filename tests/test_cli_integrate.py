@@ -286,6 +286,26 @@ def test_a_wrong_frame_is_a_warning(work, capsys):
     assert "contradict the frame dsine" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("command", ["integrate", "info"])
+@pytest.mark.parametrize(
+    ("frame", "says"),
+    [
+        ("opengl", "in the frame opengl; most of them face it in opencv, which is probably the frame"),
+        ("right,up,viewer", "in the frame right,up,viewer; most of them face it in opencv, which"),
+    ],
+)
+def test_a_frame_in_which_nothing_faces_the_camera(work, capsys, ball, command, frame, says):
+    """The message named the frame opencv, which nobody had stated, and proposed the stated one."""
+    np.save("cv.npy", ball.normals)
+    assert says in failure(capsys, command, "cv.npy", "--frame", frame)
+
+
+def test_rays_with_which_nothing_faces_the_camera(work, capsys, ball):
+    np.save("rays.npy", -ball.camera.rays(ball.shape))
+    line = failure(capsys, "integrate", "ball.png", "--frame", "opengl", "--rays", "rays.npy")
+    assert "in the frame opengl; most rays of the camera have z < 0" in line
+
+
 def test_folders_of_a_dataset_have_its_frame(work, capsys):
     """Where the evidence does not decide, a folder in the layout of BiNI is in its frame, and the line says why."""
     scene = scenes.make("stairs", shape=(60, 80))
@@ -502,8 +522,67 @@ def test_a_rerun_leaves_nothing_stale(work, capsys):
         (record,) = json.loads(capsys.readouterr().out)["results"]
         assert record["status"] == status, words
     Path("out/manifest.json").unlink()
-    run(*common, "--angle", "5", "--skip-existing", "--json")
-    assert json.loads(capsys.readouterr().out)["ok"] == 1
+    line = failure(capsys, *common, "--angle", "5", "--skip-existing")
+    assert "out/depth.npy: is not an unchanged result of an earlier run" in line
+
+
+def test_files_of_others_are_not_replaced(work, capsys, ball):
+    """A depth prior, a label image and a picture in -o were overwritten by the results."""
+    Path("shot").mkdir()
+    shutil.copy("ball.png", "shot/normal.png")
+    np.save("shot/depth.npy", ball.depth)
+    before = Path("shot/depth.npy").read_bytes()
+    common = ["integrate", "shot/normal.png", "--fov", 50, "--frame", "opengl", "--mesh", "none", "-o", "shot"]
+    for options in (["--depth-prior", "shot/depth.npy"], []):
+        line = failure(capsys, *common, *options)
+        assert f"shot/depth.npy: is {'an input of this run' if options else 'not an unchanged result'}" in line
+        assert "choose another folder" in line
+    run(*common, "--format", "exr", "--depth-prior", "shot/depth.npy", "-q")
+    run(*common, "--format", "npz", "-q")
+    assert Path("shot/depth.npy").read_bytes() == before
+    assert sorted(os.listdir("shot")) == ["depth.npy", "depth.npz", "manifest.json", "normal.png"]
+    Path("shot/picture.png").write_text("mine")
+    assert "shot/picture.png" in failure(capsys, *common, "--format", "npz", "--picture")
+    qio.write_labels("shot/labels.png", np.zeros((40, 50), dtype=np.int32))
+    line = failure(capsys, *common, "--format", "npz", "--labels", "--segments", "shot/labels.png")
+    assert "shot/labels.png: is an input of this run" in line
+    Path("app").mkdir()
+    Path("app/manifest.json").write_text('{"name": "mine", "files": {"depth.npy": {}}}')
+    assert "app/manifest.json" in failure(capsys, *common[:-1], "app")
+
+
+def test_an_earlier_result_as_an_input_stays(work):
+    """A prior that an earlier run wrote into -o was removed as stale."""
+    common = ["integrate", "ball.png", "--fov", 50, "--frame", "opengl", "--mesh", "none", "-q", "-o", "out"]
+    run(*common)
+    before = Path("out/depth.npy").read_bytes()
+    run(*common, "--format", "exr", "--depth-prior", "out/depth.npy")
+    assert sorted(os.listdir("out")) == ["depth.exr", "depth.npy", "manifest.json"]
+    assert Path("out/depth.npy").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("shape", "valid"), [((1, 9), ...), ((9, 1), ...), ((1, 1), ...), ((9, 9), (slice(None, None, 3),) * 2)]
+)
+def test_maps_without_a_triangle(work, capsys, shape, valid):
+    """They failed because of a mesh that nobody had asked for; all else is written, and a warning says why it is not."""
+    normals = np.full((*shape, 3), np.nan)
+    normals[valid] = [0.0, 0, 1]
+    np.save("line.npy", normals)
+    common = ["integrate", "line.npy", "--frame", "opengl", "--orthographic", "-o", "out"]
+    run(*common, "--picture", "--labels", "--points", "--report", "--json")
+    captured = capsys.readouterr()
+    (record,) = json.loads(captured.out)["results"]
+    assert record["files"] == ["depth.npy", "labels.png", "picture.png", "points.ply", "report.html"]
+    assert "warning: line: there is no mesh.ply: the surface has no triangle, because nowhere three" in captured.err
+    assert np.isfinite(np.load("out/depth.npy")).sum() == np.isfinite(normals[..., 0]).sum()
+    run(*common, "--skip-existing", "--json")
+    assert json.loads(capsys.readouterr().out)["skipped"] == 1
+    run(*common, "-q", "--faces", 10)
+    for options in (["--mesh", "ply"], ["--format", "none"]):
+        line = failure(capsys, *common, *options, "--skip-existing", "-q")
+        assert "argument --mesh: the surface has no triangle" in line
+        assert "use --mesh none" in line
 
 
 def spawn(*argv, **options):
@@ -545,9 +624,9 @@ sys.exit(main())
 """
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_an_interrupt_in_the_middle(work, number, code):
-    """Ctrl-C and kill while files are written: the exit code says so, no traceback, nothing left behind."""
+    """Ctrl-C, kill and a closed terminal while files are written: the exit code says so, nothing is left behind."""
     words = ["integrate", "ball.png", "--fov", "40", "--frame", "opengl", "-o", "cut/out"]
     process = subprocess.Popen([sys.executable, "-c", SLOW, *words], stderr=subprocess.PIPE, text=True, env=ENV)
     _wait_for(Path("started"), process)
@@ -616,6 +695,34 @@ def test_skip_existing(many, capsys):
     assert Path("out/m0/depth.npy").stat().st_mtime_ns == stamp
 
 
+def test_what_has_changed_is_not_skipped(work, capsys, ball):
+    """Another map, camera, mask or prior is worked on again; results of earlier inputs were kept."""
+    Path("shot").mkdir()
+    shutil.move("K.txt", "shot/K.txt")
+    shutil.move("ball.png", "shot/normal.png")
+    np.save("prior.npy", ball.depth)
+    common = ["integrate", "shot", "--frame", "opengl", "--mesh", "none", "-o", "out", "--depth-prior", "prior.npy"]
+
+    def status():
+        run(*common, "--skip-existing", "--json")
+        return json.loads(capsys.readouterr().out)["results"][0]["status"]
+
+    assert [status(), status()] == ["ok", "skipped"]
+    changes = {
+        "map": lambda: os.utime("shot/normal.png", ns=(0, 10**18)),
+        "camera": lambda: np.savetxt("shot/K.txt", ball.camera.matrix + np.diag([7, 7, 0])),
+        "new mask": lambda: qio.write_image("shot/mask.png", (ball.mask * 255).astype(np.uint8)),
+        "mask": lambda: qio.write_image("shot/mask.png", (ball.mask * 255 * (np.arange(50) < 25)).astype(np.uint8)),
+        "prior": lambda: np.save("prior.npy", 2 * ball.depth),
+        "no camera": Path("shot/K.txt").unlink,
+    }
+    for name, change in changes.items():
+        change()
+        assert [status(), status()] == ["ok", "skipped"], name
+    np.save("unrelated.npy", ball.depth)
+    assert status() == "skipped"
+
+
 def test_files_by_name(many, capsys):
     """{name} in --mask is the name of each input."""
     Path("masks").mkdir()
@@ -635,14 +742,16 @@ from quotientgraph.io import reader
 
 @reader(".endless")
 def read(path):
-    path.with_suffix(".begun").touch()
+    path.with_suffix(".part").write_text(str(os.getpid()))
+    path.with_suffix(".part").rename(path.with_suffix(".begun"))
     while os.getppid() > 1:  # until the interrupt, or until there is nobody left to send one
         time.sleep(0.1)
 """
 
 
-def test_interrupting_a_batch(many):
-    """Ctrl-C reaches the whole group: workers end, finished results stay, nothing half-written does.
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGHUP, 129)])
+def test_interrupting_a_batch(many, number, code):
+    """Ctrl-C and the end of a terminal reach the whole group: workers end, finished results stay, nothing half-written does.
 
     Two inputs take forever, in a reader that comes as a plug-in, so that the interrupt always finds both workers busy.
     """
@@ -668,16 +777,29 @@ def test_interrupting_a_batch(many):
     process = spawn(*words, "--jobs", "2", start_new_session=True, env=environment)
     for name in ("y", "z"):
         _wait_for(Path(f"maps/{name}.begun"), process)
-    os.killpg(process.pid, signal.SIGINT)
+    os.killpg(process.pid, number)
     _, err = process.communicate(timeout=300)
-    assert process.returncode == 130
-    assert err.splitlines()[-1] == "quotientgraph: error: interrupted; unfinished outputs were removed"
+    assert process.returncode == code
+    if code == 130:
+        assert err.splitlines()[-1] == "quotientgraph: error: interrupted; unfinished outputs were removed"
     assert "Traceback" not in err
+    for name in ("y", "z"):
+        with pytest.raises(ProcessLookupError):
+            os.kill(int(Path(f"maps/{name}.begun").read_text()), 0)
     assert left_behind("out") == []
     assert sorted(os.listdir("out")) == [f"m{i}" for i in (0, 1, 2, 4, 5, 6)]
     assert all(
         sorted(os.listdir(folder)) == ["depth.npy", "manifest.json", "mesh.ply"] for folder in Path("out").iterdir()
     )
+
+
+def test_a_closed_terminal_does_not_stop_what_ignores_it(work):
+    """As `nohup` starts it."""
+    command = (
+        f"trap '' HUP; exec {sys.executable} -c 'import os, signal, sys; from quotientgraph.cli import main, COMMANDS; "
+    )
+    command += 'sys.argv[1:] = ["solvers"]; code = main(); os.kill(os.getpid(), signal.SIGHUP); sys.exit(code)\''
+    assert subprocess.run(["sh", "-c", command], env=ENV, stdout=subprocess.DEVNULL, timeout=300).returncode == 0
 
 
 def test_interrupting_a_batch_that_begins(many):
@@ -753,6 +875,34 @@ def test_inputs_and_names(tmp_path, monkeypatch):
     found = names(everything)
     assert len(set(found)) == 4
     assert found[1] == "cat"
+
+
+def test_masks_in_a_folder_are_no_inputs(work, capsys):
+    """A mask was used with its map, and then reported as an input that cannot be read."""
+    Path("bt").mkdir()
+    shutil.copy("ball.png", "bt/b.png")
+    shutil.copy("ball.png", "bt/c_normal.png")
+    shutil.copy("K.txt", "bt/K.txt")
+    for name in ("b_mask", "c_mask", "mask"):
+        qio.write_image(f"bt/{name}.png", np.full((40, 50), 255, dtype=np.uint8))
+    assert expand(["bt"]) == ([Path("bt/b.png"), Path("bt/c_normal.png")], False)
+    run("integrate", "bt", "--frame", "opengl", "--json")
+    assert json.loads(capsys.readouterr().out)["ok"] == 2
+    Path("alone").mkdir()
+    for name in ("other_mask.png", "mask.png"):  # of nothing else: they are told as inputs that fail
+        shutil.copy("bt/mask.png", f"alone/{name}")
+    assert expand(["alone"]) == ([Path("alone/other_mask.png")], False)
+    Path("alone/other_mask.png").unlink()
+    assert expand(["alone"]) == ([Path("alone/mask.png")], False)
+
+
+@pytest.mark.parametrize("words", [["integrate", ""], ["info", ""], ["integrate", "ball.png", "-o", ""], ["demo", "-o", ""],
+                                   ["integrate", "--tile", "64", ""], ["demo", "--save-input", ""]])  # fmt: skip
+def test_an_empty_word_is_not_the_current_folder(work, capsys, words):
+    """A shell variable that is not set was taken for the folder that one stands in."""
+    before = sorted(os.listdir())
+    assert "is empty; is a shell variable not set?" in failure(capsys, *words, code=2)
+    assert sorted(os.listdir()) == before
 
 
 def test_odd_names_stay_in_the_folder(work, ball):

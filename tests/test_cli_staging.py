@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from quotientgraph.cli import manifest, staging
@@ -37,7 +38,7 @@ def way(request, monkeypatch):
     return request.param
 
 
-def publish(target, text, names=NAMES, ours=()):
+def publish(target, text, names=NAMES, ours=(*NAMES, "g.txt")):
     with staging.staged(target, staging.staging_for(target), lambda file: file.name in ours) as place:
         for name in names:
             (place / name).write_text(text)
@@ -61,6 +62,41 @@ def test_files_are_replaced_and_others_stay(tmp_path, way):
     assert contents(target) == {**dict.fromkeys(NAMES[:3], "new"), "notes.txt": "mine", "link": "mine"}
     assert (target / "link").is_symlink()
     assert hidden(tmp_path) == []
+
+
+def test_a_file_in_the_way_is_not_replaced(tmp_path, way):
+    """What no earlier run wrote stays, and so does all else; if the name is known before, the block does not begin."""
+    target = tmp_path / "out"
+    publish(target, "old")
+    (target / "g.txt").write_text("mine")
+    with pytest.raises(OutputError, match=r"out/g.txt: is not an unchanged result of an earlier run; choose another"):
+        publish(target, "new", [*NAMES, "g.txt"], ours=NAMES)
+    with (
+        pytest.raises(OutputError, match=r"g\.txt"),
+        staging.staged(target, staging.staging_for(target), lambda file: file.name in NAMES, ["g.txt"]),
+    ):
+        raise ZeroDivisionError
+    assert contents(target) == {**dict.fromkeys(NAMES, "old"), "g.txt": "mine"}
+    assert hidden(tmp_path) == []
+
+
+def test_an_input_is_neither_replaced_nor_removed(tmp_path, way):
+    """Not even one that an earlier run wrote, also through a link."""
+    target = tmp_path / "out"
+    publish(target, "old")
+    (tmp_path / "prior").symlink_to(target / "a.txt")
+
+    def again(names):
+        place = staging.staging_for(target)
+        with staging.staged(target, place, lambda file: True, inputs=[tmp_path / "prior", tmp_path / "none"]) as folder:
+            for name in names:
+                (folder / name).write_text("new")
+
+    with pytest.raises(OutputError, match=r"a.txt: is an input of this run"):
+        again(["a.txt", "b.txt"])
+    assert contents(target) == dict.fromkeys(NAMES, "old")
+    again(["b.txt"])
+    assert contents(target) == {"a.txt": "old", "b.txt": "new"}
 
 
 @pytest.mark.parametrize("inside", ["a folder", "the working directory"])
@@ -237,15 +273,56 @@ def test_a_manifest_says_whether_a_folder_is_complete(tmp_path):
     assert not manifest.is_complete(tmp_path, ["depth.npy", "mesh.ply"], args)
     (tmp_path / "mesh.ply").write_text("stale")
     assert not manifest.is_complete(tmp_path, ["depth.npy", "mesh.ply"], args)
-    is_ours = manifest.earlier_files(tmp_path)
-    assert is_ours(tmp_path / "depth.npy")
-    assert not is_ours(tmp_path / "mesh.ply")
+    assert manifest.is_ours(tmp_path / "depth.npy")
+    assert not manifest.is_ours(tmp_path / "mesh.ply")
     (tmp_path / "depth.npy").write_text("changed by hand")
     assert not manifest.is_complete(tmp_path, ["depth.npy"], args)
-    assert not is_ours(tmp_path / "depth.npy")
+    assert not manifest.is_ours(tmp_path / "depth.npy")
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"files": 3}', '{"files": {"a": 1}}', "[" * 100000])
+def test_a_manifest_knows_the_inputs(tmp_path):
+    """Another size, time or name of an input makes the folder incomplete; a manifest that does not tell is old."""
+    (tmp_path / "depth.npy").write_text("z")
+    source = tmp_path / "in.png"
+    source.write_text("normals")
+    args, facts = arguments(), manifest.facts_of([source, tmp_path / "none"])
+    manifest.write_manifest(tmp_path, "in.png", args, facts)
+    assert manifest.is_complete(tmp_path, ["depth.npy"], args, manifest.facts_of([source, tmp_path / "none"]))
+    assert not manifest.is_complete(tmp_path, ["depth.npy"], args, manifest.facts_of([source]))
+    os.utime(source, ns=(0, 10**18))
+    assert not manifest.is_complete(tmp_path, ["depth.npy"], args, manifest.facts_of([source, tmp_path / "none"]))
+    document = json.loads((tmp_path / "manifest.json").read_text())
+    del document["inputs"]
+    (tmp_path / "manifest.json").write_text(json.dumps(document))
+    assert not manifest.is_complete(tmp_path, ["depth.npy"], args)
+    assert manifest.is_ours(tmp_path / "depth.npy")  # it may be replaced
+
+
+def test_a_mesh_that_could_not_be_made_is_not_missed(tmp_path):
+    """Unless it is asked for."""
+    (tmp_path / "depth.npy").write_text("z")
+    manifest.write_manifest(tmp_path, "in.png", arguments(), left_out=["mesh.ply"])
+    assert manifest.is_complete(tmp_path, ["depth.npy", "mesh.ply"], arguments())
+    assert not manifest.is_complete(tmp_path, ["depth.npy", "mesh.ply"], arguments(mesh=("ply",)))
+    assert not manifest.is_complete(tmp_path, ["depth.npy", "mesh.obj"], arguments())
+
+
+def test_only_dumped_systems_are_taken_for_them(tmp_path):
+    """A file 0000.npz of somebody else was removed."""
+    from laplacians import LaplacianSystem
+
+    LaplacianSystem.from_edges(2, [0], [1], [1.0], [2.0]).save(tmp_path / "0000.npz")
+    np.savez(tmp_path / "0001.npz", normals=np.zeros(3))
+    np.save(tmp_path / "array.npy", np.zeros(3))
+    (tmp_path / "array.npy").rename(tmp_path / "0002.npz")
+    (tmp_path / "0003.npz").write_text("PK")
+    found = [file.name for file in sorted(tmp_path.iterdir()) if manifest.is_dumped_system(file)]
+    assert found == ["0000.npz"]
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"files": 3}', '{"files": {"a": {}}}', '{"files": {"a": 1}}', "[" * 100000]
+)
 def test_a_damaged_manifest_is_none(tmp_path, text):
     (tmp_path / "manifest.json").write_text(text)
     assert manifest.read_manifest(tmp_path) == {}

@@ -144,7 +144,12 @@ def test_inputs_are_not_written_to(toy):
         ({"normals": np.full((*SHAPE, 3), 128, np.int64)}, ["normals", "int64", "uint8"]),
         ({"normals": np.full((*SHAPE, 3), np.nan)}, ["normals", "NaN"]),
         ({"normals": np.zeros((*SHAPE, 3))}, ["normals", "zero"]),
-        ({"normals": -FLAT}, ["normals", "face away", "frame", "opengl"]),
+        (
+            {"normals": -FLAT},
+            ["normals", "face away", "in the frame opencv", "most of them face it in opengl or dsine or dir"],
+        ),
+        ({"normals": -FLAT, "frame": "right,down,forward"}, ["in the frame right,down,forward; most"]),
+        ({"camera": RayMap(np.tile([0.0, 0.0, -1.0], (*SHAPE, 1))), "normals": FLAT}, ["face away", "z < 0"]),
         ({"mask": np.ones((7, 5), dtype=bool)}, ["mask", "(7, 5)", "(5, 7)"]),
         ({"mask": np.zeros(SHAPE, dtype=bool)}, ["mask", "no pixel", "True"]),
         ({"frame": "blender"}, ["frame", "blender", "opencv"]),

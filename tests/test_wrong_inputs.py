@@ -142,7 +142,7 @@ def test_cameras_as_tensors_and_batches(room):
         ({"prior": np.ones(SHAPE), "prior_confidence": np.full(SHAPE, 2, np.uint8)}, "prior_confidence: .* got 2 to 2"),
         ({"camera": 60}, r"camera: got one number, 60; .*Pinhole.from_fov"),
         ({"camera": RayMap}, "camera: got the class RayMap; make a camera"),
-        ({"frame": "dsine"}, "in the frame dsine; it is probably another one of directx, opencv, opengl"),
+        ({"frame": "dsine"}, "in the frame dsine; most of them face it in opencv, which is probably the frame"),
     ],
 )
 def test_errors_name_the_argument_and_the_remedy(room, settings, says):
@@ -229,6 +229,12 @@ def test_errors_of_results_and_cameras(room, call, says, tmp_path, monkeypatch):
 def test_a_mask_that_is_no_image(room):
     with pytest.raises(ValueError, match=r"mask: expected an image of 48×64, got shape \(\)"):
         integrate(room.normals, True, room.camera, "opencv")
+
+
+def test_an_empty_path_is_not_the_current_folder():
+    for read in (integrate, qio.read_normals, qio.as_normals):
+        with pytest.raises(ValueError, match="normals: the path is empty; pass"):
+            read("")
 
 
 def coarse(depth, seed=0):

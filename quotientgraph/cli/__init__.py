@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
-from .messages import UsageError, error, expected, one_line, tell, write
+from .messages import UsageError, error, expected, named, one_line, tell, write
 
 # Name of each command: the module that carries it out, and its line in the help.
 COMMANDS = {
@@ -105,15 +105,18 @@ class _Version(argparse.Action):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     if argv is None:
-        # On `kill`, leave by an exception, so that unfinished outputs are removed on the way out.
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+        for name in ("SIGTERM", "SIGHUP"):  # `kill`, and a terminal that is closed
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` has it
+                signal.signal(number, _leave)
         # Threads of GNU OpenMP spin while they wait. On a busy machine that takes six times the processor time.
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
         _open_streams()
     try:
         code = _run(list(sys.argv[1:] if argv is None else argv))
         if sys.stdout is not None:
-            sys.stdout.flush()
+            with named(sys.stdout):
+                sys.stdout.flush()
         return code
     except UsageError as problem:
         error(problem)
@@ -128,6 +131,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         error(one_line(problem))
         _silence_stdout()
         return 1
+
+
+def _leave(number: int, _: object) -> NoReturn:
+    """Leave by an exception, so that unfinished outputs are removed on the way out; a second signal does not disturb it."""
+    signal.signal(number, signal.SIG_IGN)
+    sys.exit(128 + number)
 
 
 def _open_streams() -> None:

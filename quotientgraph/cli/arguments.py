@@ -154,6 +154,13 @@ def suggest(action: argparse.Action, words: Iterable[str]) -> None:
     action.suggestions = tuple(words)  # type: ignore[attr-defined]
 
 
+def place(text: str) -> str:
+    """A type for argparse: a path that is not empty, as that from a shell variable that is not set would be."""
+    if not text:
+        raise argparse.ArgumentTypeError("it is empty; is a shell variable not set? The current folder is .")
+    return text
+
+
 def number(above: float, below: float = float("inf")) -> Callable[[str], float]:
     """Make a type for argparse: a number strictly between two bounds."""
 

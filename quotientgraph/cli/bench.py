@@ -95,6 +95,9 @@ def run(args: argparse.Namespace) -> int:
 
     from ..bench import command, plan
 
+    for place in (args.out, *args.out.parents):
+        if place.exists() and not place.is_dir():
+            raise UsageError(f"argument --out: {place} is a file, a folder was expected; name another one")
     sys.path.insert(0, os.getcwd())  # a plugin is most likely here
     for plugin in args.plugin:
         try:

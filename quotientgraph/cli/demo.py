@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import filecmp
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .arguments import whole
+from .arguments import place, whole
 from .messages import UsageError, calm, print_json, tell, warning
 
 if TYPE_CHECKING:
@@ -26,11 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--list", action="store_true", help="list the scenes and exit")
     parser.add_argument("--size", type=whole(8), default=320, metavar="PIXELS", help="width of the image (320)")
     parser.add_argument(
-        "-o", "--output", default="quotientgraph-demo", metavar="DIR", help="folder (quotientgraph-demo)"
+        "-o", "--output", type=place, default="quotientgraph-demo", metavar="DIR", help="folder (quotientgraph-demo)"
     )
     parser.add_argument("--report", action="store_true", help="write report.html as well")
     parser.add_argument(
         "--save-input",
+        type=place,
         metavar="DIR",
         help="also write the scene as an input for `integrate`: normal_map.png, mask.png, K.txt, depth_gt.npz",
     )
@@ -113,14 +116,14 @@ def _headline(name: str, description: str) -> str:
 
 def _write(folder: Path, result, scene: Scene, with_report: bool, about: dict[str, str]) -> list[str]:
     from . import publishing
-    from .manifest import earlier_files, write_manifest
+    from .manifest import is_ours, write_manifest
     from .staging import place_for, staged, staging_for
 
     asked = argparse.Namespace(
-        format=("npy",), mesh=("ply",), texture=None, points=False, labels=False, graphml=False, tables=False,
-        decomposition=False, picture=True, report=with_report, faces=None, error=None,
+        format=("npy",), mesh=None, texture=None, points=False, labels=False, graphml=False, tables=False,
+        decomposition=False, picture=True, report=with_report, alternatives=False, faces=None, error=None,
     )  # fmt: skip
-    with place_for(folder), staged(folder, staging_for(folder), earlier_files(folder)) as staging:
+    with place_for(folder), staged(folder, staging_for(folder), is_ours, publishing.planned(asked)) as staging:
         publishing.write_all(staging, result, scene.name, asked, about=about, truth=scene.depth)
         files = sorted(file.name for file in staging.iterdir())
         write_manifest(staging, f"scene {scene.name}", asked)
@@ -135,7 +138,15 @@ def _write_input(folder: Path, scene: Scene) -> None:
     from ..io import write_image
     from .staging import place_for, staged, staging_for
 
-    with place_for(folder), staged(folder, staging_for(folder)) as staging:
+    place = staging_for(folder)
+
+    def is_same(file: Path) -> bool:
+        """Whether nothing is lost by replacing a file: it is already what is written."""
+        with contextlib.suppress(OSError):
+            return filecmp.cmp(file, place / file.name, shallow=False)
+        return False
+
+    with place_for(folder), staged(folder, place, is_same) as staging:
         opengl = np.where(scene.mask[..., None], scene.normals * (1, -1, -1), 0)
         write_image(staging / "normal_map.png", np.rint((opengl + 1) / 2 * 65535).astype(np.uint16))
         write_image(staging / "mask.png", np.where(scene.mask, np.uint8(255), np.uint8(0)))

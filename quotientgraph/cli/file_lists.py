@@ -32,15 +32,20 @@ def expand(words: list[str]) -> tuple[list[Path], bool]:
 
 
 def _inside(folder: Path) -> list[Path]:
-    """The inputs in a folder: folders that hold a normal map, or if there are none, files that can be read."""
+    """The inputs in a folder: folders that hold a normal map, or if there are none, files that can be read.
+
+    The masks of other files in the folder are no inputs.
+    """
     from ..io import is_input_folder, readable
+    from ..io.folders import without_companions
 
     try:
         entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
     except OSError:
         return []
     folders = [entry for entry in entries if entry.is_dir() and is_input_folder(entry)]
-    return folders or [entry for entry in entries if entry.is_file() and entry.suffix.lower() in readable()]
+    files = [entry for entry in entries if entry.is_file() and entry.suffix.lower() in readable()]
+    return folders or without_companions(files)
 
 
 def names(paths: list[Path]) -> list[str]:

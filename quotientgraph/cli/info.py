@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from .arguments import add_input_arguments
+from .arguments import add_input_arguments, place
 from .config import prepare
 from .file_lists import expand, names
 from .messages import about, error, expected, one_line, print_json, tell
@@ -20,7 +20,7 @@ _LEFT_OUT = {"no_normal": "without a normal", "no_ray": "without a ray", "faces_
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "quotientgraph info INPUT... [options]"
-    parser.add_argument("inputs", nargs="+", metavar="INPUT", help="normal map: file, folder or pattern")
+    parser.add_argument("inputs", nargs="+", type=place, metavar="INPUT", help="normal map: file, folder or pattern")
     add_input_arguments(parser)
     parser.add_argument("--connectivity", type=int, choices=(4, 8), default=8, help="neighbours of a pixel (8)")
     parser.add_argument("--json", action="store_true", help="print it as JSON")
@@ -73,10 +73,10 @@ def describe(path: Path, name: str, args: argparse.Namespace) -> dict[str, Any]:
         "notes": list(found.notes),
         "warnings": list(source.warnings),
     }
-    return record | (_components(source, args.connectivity) if source.frame is not None else {})
+    return record | (_components(source, source.frame, args.connectivity) if source.frame is not None else {})
 
 
-def _components(source: Understood, connectivity: int) -> dict[str, Any]:
+def _components(source: Understood, frame: str, connectivity: int) -> dict[str, Any]:
     """Valid pixels, pieces and components, unless the map is so large that this would take gigabytes."""
     if source.found.normals[..., 0].size > MAX_PIXELS:
         return {}
@@ -86,7 +86,7 @@ def _components(source: Understood, connectivity: int) -> dict[str, Any]:
     from ..graph.selection import connected_components, similar_edges
 
     pixels = PixelGraph.from_map(
-        NormalMap.from_array(source.normals, source.found.mask, source.found.camera, "opencv"), connectivity
+        NormalMap.from_array(source.found.normals, source.found.mask, source.found.camera, frame), connectivity
     )
     counts = {}
     for angle in ANGLES:

@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import Any
 
 from . import publishing, staging, tiles
-from .arguments import add_input_arguments, add_method_arguments, whole
+from .arguments import add_input_arguments, add_method_arguments, place, whole
 from .config import prepare
 from .file_lists import expand, names
-from .manifest import is_complete
+from .manifest import facts_of, is_complete
 from .messages import UsageError, calm, error, print_json, say, tell, warning
 from .progress import InputBar, IterationBar
 from .reconstruct import InputTask, attempt, given_settings, sentence
-from .understand import check_options
+from .understand import check_options, files_read
 
 EPILOG = """\
 An INPUT is a file (.png .tiff .exr .npy .npz .mat .jpg .webp .bmp), a folder with a normal map (normal_map.png,
 normals.npz or Normal_gt.mat, and mask.png, K.txt beside it), a folder of such folders or files, or a quoted pattern.
-In the names of --mask, --camera, --rays, --texture, --depth-prior, --segments, --split-image and --lines, {name} stands
-for the name of the input.
+In the names of --mask, --camera, --rays, --texture, --depth-prior, --prior-confidence, --segments, --split-image
+and --lines, {name} stands for the name of the input.
 
 The files of an input appear together or not at all, and replace those of an earlier run; manifest.json lists them.
 A failing input does not stop the others.
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "quotientgraph integrate INPUT... [-o DIR] [options]"
     parser.epilog = EPILOG
     parser.allow_abbrev = False
-    parser.add_argument("inputs", nargs="+", metavar="INPUT", help="normal map: file, folder or pattern")
+    parser.add_argument("inputs", nargs="+", type=place, metavar="INPUT", help="normal map: file, folder or pattern")
     publishing.add_arguments(parser)
     add_input_arguments(parser)
     add_method_arguments(parser)
@@ -109,12 +109,12 @@ def check(args: argparse.Namespace) -> None:
     for option in ("prior_weight", "prior_kind", "prior_confidence"):
         if getattr(args, option) is not None and args.depth_prior is None:
             raise UsageError(f"argument --{option.replace('_', '-')}: there is no --depth-prior that it is about")
-    if args.texture is not None and "stl" in args.mesh:
+    if args.texture is not None and "stl" in publishing.mesh_kinds(args):
         raise UsageError("argument --texture: an STL file holds no texture; use ply, obj or glb")
     for option in ("faces", "error"):
-        if getattr(args, option) is not None and not args.mesh:
+        if getattr(args, option) is not None and args.mesh == ():
             raise UsageError(f"argument --{option}: there is no --mesh that it is about")
-    if args.faces is not None and len(args.faces) > 1 and "glb" not in args.mesh:
+    if args.faces is not None and len(args.faces) > 1 and "glb" not in publishing.mesh_kinds(args):
         raise UsageError("argument --faces: levels of detail need --mesh glb; give one number for other formats")
     if not publishing.planned(args):
         raise UsageError("nothing to write: --format and --mesh are both none, and no other output is asked for")
@@ -156,7 +156,7 @@ def _records(tasks: list[InputTask], args: argparse.Namespace) -> Iterator[dict[
     """Do the tasks and tell of each as it is done."""
     left = []
     for task in tasks:
-        if args.skip_existing and is_complete(task.target, publishing.planned(args), args):
+        if args.skip_existing and _is_done(task):
             record = {"input": str(task.path), "name": task.name, "status": "skipped", "output": str(task.target)}
             _tell(record, args)
             yield record
@@ -182,6 +182,17 @@ def _records(tasks: list[InputTask], args: argparse.Namespace) -> Iterator[dict[
                 bars.done(record)
                 _tell(record, args)
                 yield record
+
+
+def _is_done(task: InputTask) -> bool:
+    """Whether the results of an input are complete and nothing that they were made of has changed."""
+    from ..io import InputError
+
+    try:
+        inputs = files_read(task.path, task.name, task.args)
+    except InputError:  # it is told when the input is worked on
+        return False
+    return is_complete(task.target, publishing.planned(task.args), task.args, facts_of(inputs))
 
 
 def _tell(record: dict[str, Any], args: argparse.Namespace) -> None:

@@ -6,11 +6,13 @@ may be ASCII, a file name may hold bytes that are no text, and either stream may
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import math
 import os
 import sys
+from collections.abc import Iterator
 from typing import Any, TextIO
 
 TRACEBACK = "QUOTIENTGRAPH_TRACEBACK"
@@ -65,12 +67,26 @@ def write(text: str, stream: TextIO | None) -> None:
     if stream is None:
         return
     text = printable(text, stream)
-    if "tqdm" in sys.modules and getattr(sys.modules["tqdm"].tqdm, "_instances", None):
-        sys.modules["tqdm"].tqdm.write(text, file=stream, end="")
-    else:
-        stream.write(text)
-    if stream is sys.stderr:
-        stream.flush()
+    with named(stream):
+        if "tqdm" in sys.modules and getattr(sys.modules["tqdm"].tqdm, "_instances", None):
+            sys.modules["tqdm"].tqdm.write(text, file=stream, end="")
+        else:
+            stream.write(text)
+        if stream is sys.stderr:
+            stream.flush()
+
+
+@contextlib.contextmanager
+def named(stream: TextIO) -> Iterator[None]:
+    """Name the stream in the error if it cannot be written, except that its reader has gone away."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as problem:
+        name = "stderr" if stream is sys.stderr else "stdout"
+        text = f"{name}: cannot be written ({problem.strerror or problem}); send it to another place"
+        raise OSError(text) from problem
 
 
 def printable(text: str, stream: TextIO | None = None) -> str:
@@ -125,6 +141,11 @@ def one_line(problem: BaseException) -> str:
         return "out of memory; use a smaller map, fewer --jobs, or tiles"
     if isinstance(problem, OSError) and problem.filename is not None:
         return f"{problem.filename}: {problem.strerror or problem}"
+    if isinstance(problem, FileNotFoundError):
+        try:
+            os.getcwd()
+        except FileNotFoundError:
+            return "the current folder does not exist any more; change to another one"
     return " ".join(str(problem).split()) or type(problem).__name__
 
 

@@ -23,12 +23,13 @@ _ALTERNATIVES = ["alternatives.csv", "alternatives.png"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from .arguments import faces, listed, pixels, suggest
+    from .arguments import faces, listed, pixels, place, suggest
 
     group = parser.add_argument_group("output")
     group.add_argument(
         "-o",
         "--output",
+        type=place,
         metavar="DIR",
         help="folder of the results; of several inputs, each has a folder in it (default: quotientgraph-output/NAME)",
     )
@@ -40,9 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"of the depth: {', '.join(DEPTH)} (npy)",
     )
     suggest(depth, DEPTH)
-    mesh = group.add_argument(
-        "--mesh", type=listed(*MESH), default=("ply",), metavar="LIST", help=f"{', '.join(MESH)} or none (ply)"
-    )
+    mesh = group.add_argument("--mesh", type=listed(*MESH), metavar="LIST", help=f"{', '.join(MESH)} or none (ply)")
     suggest(mesh, (*MESH, "none"))
     group.add_argument(
         "--faces",
@@ -73,9 +72,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def mesh_kinds(args: argparse.Namespace) -> tuple[str, ...]:
+    """The formats of the mesh: those that were asked for, or the usual one."""
+    return ("ply",) if args.mesh is None else args.mesh
+
+
 def planned(args: argparse.Namespace) -> list[str]:
     """Names of the files that the options ask for."""
-    files = [f"depth.{kind}" for kind in args.format] + [f"mesh.{kind}" for kind in args.mesh]
+    files = [f"depth.{kind}" for kind in args.format] + [f"mesh.{kind}" for kind in mesh_kinds(args)]
     files += [file for name, file in _EXTRA.items() if getattr(args, name)]
     return files + (_TABLES if args.tables else []) + (_ALTERNATIVES if args.alternatives else [])
 
@@ -92,17 +96,23 @@ def write_all(
 ) -> dict[str, int | float]:
     """Write the files that the options ask for into a folder; `image` is the texture, what follows is for the report.
 
-    Returns the number of faces of the mesh, and how far it leaves the surface in pixels, if there is a mesh.
+    Returns the number of faces of the mesh, and how far it leaves the surface in pixels, if there is a mesh. A surface
+    without triangles has none, which is an error only if it was asked for.
     """
     from .. import io, report
+    from ..io.mesh_files import NO_TRIANGLE
 
     facts: dict[str, int | float] = {}
     for kind in args.format:
         io.write_depth(folder / f"depth.{kind}", result.depth)
-    if args.mesh:
+    if kinds := mesh_kinds(args):
         mesh, *coarser = (result.mesh(n, args.error) for n in args.faces or (None,))
         facts = {"faces": len(mesh.faces), "mesh_error": round(mesh.deviation, 4)}
-        for kind in args.mesh:
+        if not len(mesh.faces):
+            if args.mesh is not None or len(planned(args)) == 1:
+                raise io.OutputError(f"argument --mesh: {NO_TRIANGLE}; use --mesh none, and --points for its points")
+            kinds = ()
+        for kind in kinds:
             levels = coarser if kind == "glb" else ()
             io.write_mesh(folder / f"mesh.{kind}", mesh, texture=image, coarser=levels)
     photo = image if image is not None and image.shape[:2] == result.depth.shape else None

@@ -6,19 +6,18 @@ import argparse
 import contextlib
 import glob
 import os
-import re
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .alternatives import chosen, described, told, write_alternatives
-from .manifest import earlier_files, write_manifest
+from .manifest import MANIFEST, facts_of, is_dumped_system, is_ours, write_manifest
 from .messages import TRACEBACK, about, expected, one_line, unexpected
 from .progress import Watcher, compiling_shown
-from .publishing import write_all
+from .publishing import planned, write_all
 from .staging import staged
-from .understand import Understood, describe_camera, describe_input, file_for, understand
+from .understand import Understood, describe_camera, describe_input, file_for, files_read, understand
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,16 +56,19 @@ def attempt(task: InputTask, watcher: Watcher | None = None) -> dict[str, Any]:
 
 def _do(task: InputTask, watcher: Watcher) -> dict[str, Any]:
     from ..io import InputError
+    from ..io.mesh_files import NO_TRIANGLE
 
     args = task.args
     watcher.stage("reading")
     if glob.has_magic(str(task.path)) and not task.path.exists():
         raise InputError(f"{task.path}: no file matches this pattern")
+    inputs = files_read(task.path, task.name, args)
+    facts = facts_of(inputs)  # before they are read, so that a change in the meantime shows
     source = understand(task.path, task.name, args)
     if source.frame is None and source.evidence is not None:
         source.evidence.require()
     with contextlib.ExitStack() as stack:
-        folder = stack.enter_context(staged(task.target, task.staging, earlier_files(task.target)))
+        folder = stack.enter_context(staged(task.target, task.staging, is_ours, [MANIFEST, *planned(args)], inputs))
         image, source = _picture(file_for(args.texture, task.name), source)
         split, source = _picture(file_for(args.split_image, task.name), source)
         settings = settings_of(args, source, task.name) | criteria_of(args, source, task.name, split)
@@ -74,7 +76,8 @@ def _do(task: InputTask, watcher: Watcher) -> dict[str, Any]:
             import laplacians
             from laplacians.comparison import Dumping
 
-            systems = stack.enter_context(staged(task.dump, task.dump_staging, _is_dumped_system))
+            place = staged(task.dump, task.dump_staging, is_dumped_system, ["0000.npz"], inputs)
+            systems = stack.enter_context(place)
             settings["solver"] = Dumping(laplacians.get(settings.get("solver", "auto")), systems)
         with compiling_shown(watcher):
             result = integrated(source, settings, args, watcher)
@@ -86,7 +89,10 @@ def _do(task: InputTask, watcher: Watcher) -> dict[str, Any]:
             write_alternatives(folder, result, known["alternatives"])
         known |= write_all(folder, result, task.name, args, image, known_of(task.path, known), truth, prior)
         files = sorted(file.name for file in folder.iterdir())
-        write_manifest(folder, str(task.path), args)
+        left_out = [file for file in planned(args) if known.get("faces") == 0 and file.startswith("mesh.")]
+        if left_out:
+            known["warnings"].append(f"there is no {', '.join(left_out)}: {NO_TRIANGLE}")
+        write_manifest(folder, str(task.path), args, facts, left_out)
     return {"output": str(task.target), "files": files, **known}
 
 
@@ -103,10 +109,6 @@ def _picture(file: str | None, source: Understood) -> tuple[np.ndarray | None, U
     return image, replace(
         source, found=replace(found, notes=notes), warnings=(*source.warnings, *filter(None, [warning]))
     )
-
-
-def _is_dumped_system(file: Path) -> bool:
-    return re.fullmatch(r"\d{4,}\.npz", file.name) is not None
 
 
 def given_settings(args: argparse.Namespace) -> dict[str, Any]:
@@ -174,11 +176,12 @@ def integrated(
     if args.angle is not None:
         options["angle"] = None if args.angle == "none" else args.angle
     watcher.stage("components, filling")
+    found: Any = replace(source.found, warnings=())  # those are among the warnings of `source`
     result = integrate(
-        source.normals,
-        source.found.mask,
-        source.found.camera,
-        "opencv",
+        found,
+        found.mask,
+        found.camera,
+        str(source.frame),
         **options,
         **settings,
         progress=watcher.step,

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import json
 import os
 import re
 import secrets
@@ -20,11 +19,12 @@ import shutil
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from .journal import recover, replace_one_by_one
+
 _PART, _NEW = ".part", ".new"
-_JOURNAL = ".quotientgraph-journal"
 _tidied: set[tuple[int, Path]] = set()
 _FORGOTTEN = 3600.0  # seconds after which an empty folder that was never locked is removed
 
@@ -40,7 +40,13 @@ def staging_for(target: Path) -> Path:
 
 
 @contextlib.contextmanager
-def staged(target: Path, staging: Path, is_ours: Callable[[Path], bool] = lambda file: False) -> Iterator[Path]:
+def staged(
+    target: Path,
+    staging: Path,
+    is_ours: Callable[[Path], bool] = lambda file: False,
+    planned: Iterable[str] = (),
+    inputs: Iterable[Path] = (),
+) -> Iterator[Path]:
     """A folder whose files replace those of `target` when the block ends well, and vanish when it does not.
 
     Parameters
@@ -50,19 +56,29 @@ def staged(target: Path, staging: Path, is_ours: Callable[[Path], bool] = lambda
     staging : Path
         From `staging_for`.
     is_ours : callable
-        Whether a file of the target comes from an earlier run and is to go if it is not written again.
+        Whether a file of the target comes from an earlier run: only then it may be replaced, and it goes if it is not
+        written again.
+    planned : names
+        Files that will probably be written. If one of them is in the way, that is an error before the block begins.
+    inputs : paths
+        Files that the run reads. They are neither replaced nor removed, whoever wrote them.
     """
     from ..io import OutputError
 
     place = Path(os.path.realpath(target))
+    kept = list(inputs)
     lock = -1
     try:
         if place.is_dir():
-            _recover(place)
+            recover(place)
         remove_litter(place)
+        _refuse(_in_the_way(target, planned, is_ours, kept))
         lock = _locked(staging)
         yield staging
-        _publish(staging, place, is_ours)
+        new = os.listdir(staging)
+        # Another run may have published between the look at its manifest and that at its files: look again.
+        _refuse(_in_the_way(target, new, is_ours, kept) and _in_the_way(target, new, is_ours, kept))
+        _publish(staging, place, lambda file: is_ours(file) and not _is_one_of(file, kept))
     except OSError as problem:
         cause = problem.strerror or str(problem) or type(problem).__name__
         text = str(problem) if isinstance(problem, OutputError) else f"{target}: cannot be written ({cause})"
@@ -75,6 +91,35 @@ def staged(target: Path, staging: Path, is_ours: Callable[[Path], bool] = lambda
                 shutil.rmtree(staging, ignore_errors=True)
             if lock >= 0:
                 os.close(lock)
+
+
+def _in_the_way(target: Path, names: Iterable[str], is_ours: Callable[[Path], bool], inputs: list[Path]) -> str:
+    """Why a file of the target must not be replaced by one of these names; empty if all may."""
+    for file in (target / name for name in sorted(names)):
+        if not os.path.lexists(file):
+            continue
+        if _is_one_of(file, inputs):
+            return f"{file}: is an input of this run, which would replace it; choose another folder to write to"
+        if not is_ours(file):
+            return (
+                f"{file}: is not an unchanged result of an earlier run; choose another folder to write to, or remove it"
+            )
+    return ""
+
+
+def _refuse(text: str) -> None:
+    from ..io import OutputError
+
+    if text:
+        raise OutputError(text)
+
+
+def _is_one_of(file: Path, files: list[Path]) -> bool:
+    for other in files:
+        with contextlib.suppress(OSError):
+            if file.samefile(other):
+                return True
+    return False
 
 
 def discard(staging: Path) -> None:
@@ -144,7 +189,7 @@ def _publish(staging: Path, target: Path, is_ours: Callable[[Path], bool]) -> No
     stale = [name for name in old if name not in new and is_ours(target / name)]
     others = [name for name in old if name not in new and name not in stale and not _hidden(name)]
     if not (_exchangeable(staging, target, others) and _exchange_with(staging, target, others)):
-        _replace_one_by_one(staging, target, sorted(new), stale)
+        replace_one_by_one(staging, target, sorted(new), stale)
 
 
 def _hidden(name: str) -> bool:
@@ -191,72 +236,6 @@ def _exchange(a: Path, b: Path) -> bool:
     if hasattr(libc, "renameat2"):
         return libc.renameat2(-100, names[0], -100, names[1], ctypes.c_uint(2)) == 0
     return False
-
-
-def _replace_one_by_one(staging: Path, target: Path, new: list[str], stale: list[str]) -> None:
-    """Move the new files in and the old ones out, under a journal that tells how to undo it."""
-    aside = staging / ".old"
-    aside.mkdir()
-    touched = [*new, *stale]
-    facts = {"staging": os.path.relpath(staging, target), "new": new}
-    facts["before"] = [name for name in touched if os.path.lexists(target / name)]
-    journal = target / _JOURNAL
-    (staging / _JOURNAL).write_text(json.dumps(facts), encoding="utf-8")
-    os.replace(staging / _JOURNAL, journal)
-    try:
-        for name in touched:
-            if os.path.lexists(target / name):
-                os.rename(target / name, aside / name)
-            if name in new:
-                os.rename(staging / name, target / name)
-        journal.unlink()
-    except BaseException:
-        _undo(target, facts)
-        raise
-
-
-def _recover(target: Path) -> None:
-    """Undo what a killed process left half done in this folder."""
-    from ..io.atomic import lock_file
-
-    journal = target / _JOURNAL
-    try:
-        facts = json.loads(journal.read_text(encoding="utf-8"))
-        names = [*facts["before"], *facts["new"], facts["staging"]]
-        if not all(isinstance(name, str) for name in names) or any(os.sep in name for name in names[:-1]):
-            raise ValueError
-    except FileNotFoundError:
-        return
-    except (OSError, ValueError, KeyError, TypeError):
-        with contextlib.suppress(OSError):
-            journal.unlink()
-        return
-    staging = target / facts["staging"]
-    with contextlib.suppress(OSError):
-        lock = os.open(staging, os.O_RDONLY)
-        try:
-            if not lock_file(lock):
-                return  # its process is at work
-        finally:
-            os.close(lock)
-    _undo(target, facts)
-    shutil.rmtree(staging, ignore_errors=True)
-
-
-def _undo(target: Path, facts: dict) -> None:
-    """Put every file back where it was; what has been moved is seen from where it is."""
-    staging = target / facts["staging"]
-    for name in facts["new"]:
-        moved_in = not os.path.lexists(staging / name)
-        if moved_in and name not in facts["before"]:
-            with contextlib.suppress(OSError):
-                (target / name).unlink()
-    for name in facts["before"]:
-        if os.path.lexists(staging / ".old" / name):
-            with contextlib.suppress(OSError):
-                os.replace(staging / ".old" / name, target / name)
-    with contextlib.suppress(OSError):
-        (target / _JOURNAL).unlink()
 
 
 def _may_write(folder: Path) -> bool:

@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .arguments import CAMERA
 from .messages import UsageError
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from ..geometry.camera import Camera
     from ..io import FrameEvidence, NormalInput
 
@@ -42,15 +41,6 @@ class Understood:
     evidence: FrameEvidence | None
     warnings: tuple[str, ...] = ()
 
-    @property
-    def normals(self) -> np.ndarray:
-        """(H, W, 3) in the OpenCV frame, whatever the frame of the file is."""
-        from ..io import to_opencv
-
-        if self.frame is None:
-            raise ValueError("frame: it is not known")
-        return to_opencv(self.found.normals, self.frame)
-
 
 def check_options(args: argparse.Namespace) -> None:
     """Refuse, before any work, what is wrong with the options for every input."""
@@ -74,6 +64,28 @@ def check_options(args: argparse.Namespace) -> None:
 def file_for(pattern: str | None, name: str) -> str | None:
     """``masks/{name}.png`` stands for another file for each input."""
     return None if pattern is None else pattern.replace("{name}", name)
+
+
+def files_read(path: Path, name: str, args: argparse.Namespace) -> list[Path]:
+    """The files that are read for an input: its normal map, what stands beside it, and those that the options name."""
+    from ..io import find_files_beside, find_input_files
+    from ..io.depth_files import sidecar
+
+    found = find_input_files(path) if path.is_dir() else find_files_beside(path)
+    given = {option: file_for(getattr(args, option, None), name) for option in FILES}
+    files = [found.normals, found.truth]
+    if args.beside and given["mask"] is None:
+        files.append(found.mask)
+    if args.beside and all(getattr(args, option) is None for option in CAMERA):
+        files.append(found.camera)
+    if given["mask"] == "none":
+        given["mask"] = None
+    files += [Path(file) for file in given.values() if file is not None]
+    # Offset and scale of a depth map of whole numbers.
+    sides = [
+        sidecar(Path(file)) for option in ("depth_prior", "prior_confidence") if (file := given[option]) is not None
+    ]
+    return [file for file in files if file is not None] + [side for side in sides if side.exists()]
 
 
 def understand(path: Path, name: str, args: argparse.Namespace) -> Understood:

@@ -88,8 +88,13 @@ def _interrupts_held() -> Iterator[None]:
 
 
 def _serve(line: Any) -> None:
-    """What a worker process does. Ctrl-C reaches the whole group of processes, and only the parent acts on it."""
+    """What a worker process does.
+
+    Ctrl-C and the end of a terminal reach the whole group of processes, and only the parent acts on them.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

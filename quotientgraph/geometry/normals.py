@@ -1,4 +1,4 @@
-"""`NormalMap`: the validated input, and the one place that states frames, units and signs.
+"""`NormalMap`: the validated input, and the one place that states units and signs; frames are those of `frames`.
 
 Inside the program a normal is a unit vector in the OpenCV camera frame. A pixel is valid when it lies in the mask, its
 normal is finite and not zero, its ray exists, and the surface faces the camera there: n·ray < 0.
@@ -6,6 +6,7 @@ normal is finite and not zero, its ray exists, and the surface faces the camera 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -15,15 +16,8 @@ from numpy.typing import ArrayLike
 from laplacians.core.jit import WHOLE, kernel, portion
 
 from .camera import Camera, as_camera
+from .frames import FRAMES, frame_axes
 from .wrapping import Wrap
-
-# What each axis of a frame is in the OpenCV frame: rows are the signed permutation taking a normal there.
-FRAMES: dict[str, np.ndarray] = {
-    "opencv": np.diag([1.0, 1.0, 1.0]),  # x right, y down, z forward: MoGe, Omnidata
-    "opengl": np.diag([1.0, -1.0, -1.0]),  # x right, y up, z to the viewer: BiNI, DiLiGenT, Marigold
-    "dsine": np.diag([-1.0, -1.0, -1.0]),  # x left, y up, z to the viewer: DSINE, StableNormal
-    "directx": np.diag([1.0, 1.0, -1.0]),  # x right, y down, z to the viewer: DirectX textures
-}
 
 # Why pixels of the mask are left out: reason, and how to say it of them.
 LEFT_OUT = {"no_normal": "have no normal", "no_ray": "have no ray", "faces_away": "face away from the camera"}
@@ -80,22 +74,22 @@ class NormalMap:
         array = _checked_normals(normals)
         shape = array.shape[:2]
         camera = as_camera(camera)
-        if frame not in FRAMES:
-            raise ValueError(f"frame={frame!r} is not known; use one of {', '.join(sorted(FRAMES))}")
+        axes = frame_axes(frame)
         x, y, z = camera.coordinates(shape)
         around = Wrap.from_name(wrap, camera, shape)
         reason = np.empty(shape, dtype=np.uint8)
         per_row = np.empty(shape[0], dtype=np.int64)
         chosen = _checked_mask(mask, shape)
-        _judge(array, chosen, x, y, z, FRAMES[frame], reason, per_row)
+        _judge(array, chosen, x, y, z, axes, reason, per_row)
         counts = np.bincount(reason.ravel(), minlength=5)
         if counts[_VALID] == 0:
-            raise ValueError(_nothing_left(mask, counts, frame))
+            away = np.flatnonzero(reason == _FACES_AWAY)
+            raise ValueError(_nothing_left(mask, counts, frame, _remedy(array, away, (x, y, z))))
         start = np.concatenate([[0], np.cumsum(per_row)])
         index = np.empty(shape, dtype=np.int32)
         unit = np.empty((start[-1], 3))
         position = np.empty(start[-1], dtype=np.int32)
-        _compact(array, FRAMES[frame], reason, start, index, unit, position)
+        _compact(array, axes, reason, start, index, unit, position)
         dropped = {
             "no_normal": int(counts[_NO_NORMAL]),
             "no_ray": int(counts[_NO_RAY]),
@@ -161,15 +155,27 @@ def _checked_mask(mask: ArrayLike | None, shape: tuple[int, int]) -> np.ndarray:
     return np.broadcast_to(chosen.astype(bool), shape)
 
 
-def _nothing_left(mask: ArrayLike | None, counts: np.ndarray, frame: str) -> str:
+def _nothing_left(mask: ArrayLike | None, counts: np.ndarray, frame: str, remedy: str) -> str:
     if mask is not None and counts[_OUTSIDE] == counts.sum():
         return "mask: it selects no pixel; pass a mask that is True where normals are valid"
     if counts[_FACES_AWAY]:
-        return (
-            f"normals: no valid pixel is left, {counts[_FACES_AWAY]} face away from the camera in the frame {frame}; "
-            f"it is probably another one of {', '.join(sorted(set(FRAMES) - {frame}))}"
-        )
+        n = counts[_FACES_AWAY]
+        return f"normals: no valid pixel is left, {n} face away from the camera in the frame {frame}; {remedy}"
     return "normals: no valid pixel is left; all normals are NaN, infinite or zero"
+
+
+def _remedy(normals: np.ndarray, position: np.ndarray, ray: Sequence[np.ndarray]) -> str:
+    """What to do about normals that face away at these flat positions: in which frames most face the camera."""
+    some = position[:: len(position) // 100_000 + 1]
+    v, u = rows_and_columns(some, normals.shape[1])
+    n = normals[v, u].astype(np.float64)
+    seen = np.stack([part[v, u] for part in ray], axis=-1)
+    if 2 * np.count_nonzero(seen[:, 2] < 0) > len(some):
+        return "most rays of the camera have z < 0, but z is forward; negate them if they point to the camera"
+    better = [k for k, axes in FRAMES.items() if 2 * np.count_nonzero(((n @ axes.T) * seen).sum(-1) < 0) > len(some)]
+    if better:
+        return f"most of them face it in {' or '.join(better)}, which is probably the frame"
+    return "most do so in every frame that has a name; check the camera, and that they are in camera coordinates"
 
 
 @kernel(parallel_from=2**19)

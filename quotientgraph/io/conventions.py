@@ -29,12 +29,11 @@ from itertools import product
 import numpy as np
 
 from ..geometry.camera import Camera, as_camera
-from ..geometry.normals import FRAMES
+from ..geometry.frames import FRAMES, frame_axes, frame_name
 from .evidence import NormalSample, by_limbs, by_loops, by_silhouette, change_axes
 
 MAX_AWAY = 0.35  # of the pixels may face away in the best frame (a perspective map read as orthographic)
 AWAY_MARGIN = 0.01
-_RIGHTWARD = {0: ("right", "left"), 1: ("down", "up"), 2: ("forward", "viewer")}
 
 
 @dataclass(frozen=True)
@@ -88,39 +87,6 @@ class FrameEvidence:
             }
             parts.append(name + ": " + " ".join(f"{k} {v:.3g}" for k, v in values.items() if not np.isnan(v)))
         return "; ".join(parts)
-
-
-def frame_axes(frame: str) -> np.ndarray:
-    """The signed permutation that takes a normal from `frame` to OpenCV.
-
-    `frame` is a name from `FRAMES` or three directions for x, y and z, out of right, left, up, down, viewer,
-    forward.
-
-    >>> bool((frame_axes("right,up,viewer") == frame_axes("opengl")).all())
-    True
-    """
-    if frame in FRAMES:
-        return FRAMES[frame]
-    axes = np.zeros((3, 3))
-    words = str(frame).replace(",", " ").split()
-    for column, word in enumerate(words[:3]):
-        for row, (plus, minus) in _RIGHTWARD.items():
-            axes[row, column] = (word == plus) - (word == minus)
-    if len(words) != 3 or not np.array_equal(np.abs(axes).sum(axis=0) * np.abs(axes).sum(axis=1), np.ones(3)):
-        raise ValueError(
-            f"frame={frame!r} is not known; use one of {', '.join(FRAMES)}, "
-            "or the directions of x, y, z such as 'right,up,viewer'"
-        )
-    return axes
-
-
-def frame_name(axes: np.ndarray) -> str:
-    """The inverse of `frame_axes`."""
-    for name, known in FRAMES.items():
-        if np.array_equal(known, axes):
-            return name
-    rows = np.abs(axes).argmax(axis=0)
-    return ",".join(_RIGHTWARD[int(row)][int(axes[row, column] < 0)] for column, row in enumerate(rows))
 
 
 def to_opencv(normals: np.ndarray, frame: str) -> np.ndarray:

@@ -90,6 +90,25 @@ def find_files_beside(file: Path | str) -> InputFiles:
     return InputFiles(file, own if own != file else None, camera, unused_mask=common if common != file else None)
 
 
+def without_companions(files: list[Path]) -> list[Path]:
+    """The files of a folder without the masks and cameras that belong to others of them; all if there are no others.
+
+    >>> names = ("b.png", "b_mask.png", "c_mask.png", "K.npy", "mask.png")
+    >>> [file.name for file in without_companions([Path(name) for name in names])]
+    ['b.png', 'c_mask.png']
+    """
+    stems = {file.stem.lower() for file in files}
+
+    def belongs(file: Path) -> bool:
+        stem = file.stem.lower()
+        if stem in _MASK_STEMS or (stem in _CAMERA_STEMS and file.suffix.lower() in _CAMERA_SUFFIXES):
+            return True
+        owner = stem.removesuffix("_mask")
+        return owner != stem and not stems.isdisjoint((owner, f"{owner}_normal", f"{owner}_normals"))
+
+    return [file for file in files if not belongs(file)] or files
+
+
 def is_input_folder(folder: Path | str) -> bool:
     """Whether `find_input_files` finds a normal map in the folder."""
     try:

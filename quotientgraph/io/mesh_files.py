@@ -23,6 +23,7 @@ from .formats import InputError, read_arrays
 from .glb_files import write_glb
 from .orientation import stated_orientation
 
+NO_TRIANGLE = "the surface has no triangle, because nowhere three pixels of a square of 2 × 2 lie on one surface"
 MeshWriter = Callable[[Path, Mesh, "np.ndarray | None"], None]
 _log = logging.getLogger(__name__)
 _HALF_TURN = np.array([1.0, -1.0, -1.0])
@@ -68,7 +69,7 @@ def write_mesh(
     if path.suffix.lower() not in _WRITERS:
         raise OutputError(f"{path}: the suffix {path.suffix!r} is not known; use one of {' '.join(sorted(_WRITERS))}")
     if len(mesh.faces) == 0:
-        raise OutputError(f"{path}: the surface has no triangle, every pixel is alone or cut off")
+        raise OutputError(f"{path}: {NO_TRIANGLE}; write its depth or its points instead")
     write, habit = _WRITERS[path.suffix.lower()]
     turn = _turn(frame or habit)
     turned = [replace(m, vertices=m.vertices * turn, normals=m.normals * turn) for m in (mesh, *coarser)]

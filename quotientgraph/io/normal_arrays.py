@@ -49,7 +49,7 @@ def as_normals(thing: Any, frame: str | None = None, *, beside: bool = True) -> 
     'normals: all values lie in [0, 1], as in a'
     """
     if isinstance(thing, str | os.PathLike):
-        return read_normals(Path(thing), beside=beside, frame=frame)
+        return read_normals(thing if isinstance(thing, str) else Path(thing), beside=beside, frame=frame)
     if isinstance(thing, NormalInput):
         return thing
     array = to_array(thing, "normals")

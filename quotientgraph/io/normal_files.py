@@ -108,6 +108,8 @@ def read_normals(
     frame : str, optional
         The frame that is stated; decides the sign of z in a map that has only x and y.
     """
+    if str(path) == "":
+        raise InputError("normals: the path is empty; pass that of a file or folder ('.' is the current folder)")
     path = Path(path)
     notes: list[str] = []
     if path.is_dir():
