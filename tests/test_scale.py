@@ -502,6 +502,9 @@ def test_every_kind_of_store_is_read(tmp_path):
         assert source.shape == (64, 80)
         assert np.array_equal(source.read(box)[0], normals[8:40, 16:56]), thing
     assert np.array_equal(Source.from_arrays(group, group["mask"]).read(box)[1], mask[8:40, 16:56])
+    unsure = np.where(mask, 0.9, np.nan)
+    unsure[0] = 1e-6
+    assert np.array_equal(Source.from_arrays(normals, unsure).read(box)[1], (unsure > 0.5)[8:40, 16:56])
     coded = np.rint((normals + 1) * 32767.5).astype(np.uint16)
     assert np.allclose(Source.from_arrays(coded).read(box)[0], normals[8:40, 16:56], atol=1e-4)
 

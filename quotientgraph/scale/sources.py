@@ -134,7 +134,9 @@ class Source:
         mask = None if self.mask is None else self.mask.read(box)
         if mask is not None and mask.ndim == 3:
             mask = mask[..., 0]
-        return np.ascontiguousarray(normals), None if mask is None else np.ascontiguousarray(mask != 0)
+        if mask is not None:  # floats may be probabilities, and NaN selects nothing
+            mask = np.ascontiguousarray(mask >= 0.5 if mask.dtype.kind == "f" else mask != 0)
+        return np.ascontiguousarray(normals), mask
 
 
 def _layer(thing: Any, name: str, channels: int) -> Layer:
