@@ -83,7 +83,7 @@ def integrate(
         (H, W, 3) or (3, H, W): an array of Dask, Zarr or NumPy (memory-mapped too), a Zarr group or OME-Zarr image, or the
         path of a Zarr store, of a .npy file or of a tiled TIFF. Whole numbers are decoded as 2·value/max − 1.
     mask : array or path, optional
-        (H, W), not zero at the pixels to use.
+        (H, W), not zero at the pixels to use; floats count from 0.5 on.
     camera : Pinhole, Orthographic, RayFormula, RayMap, 3×3 intrinsic matrix or path, optional
         Of the whole map. None is ``Orthographic()``. `RayFormula` is a ray map that takes no memory.
     out : path
