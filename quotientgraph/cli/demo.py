@@ -120,7 +120,7 @@ def _write(folder: Path, result, scene: Scene, with_report: bool, about: dict[st
     from .staging import place_for, staged, staging_for
 
     asked = argparse.Namespace(
-        format=("npy",), mesh=None, texture=None, points=False, labels=False, graphml=False, tables=False,
+        format=None, mesh=None, texture=None, points=False, labels=False, graphml=False, tables=False,
         decomposition=False, picture=True, report=with_report, alternatives=False, faces=None, error=None,
     )  # fmt: skip
     with place_for(folder), staged(folder, staging_for(folder), is_ours, publishing.planned(asked)) as staging:

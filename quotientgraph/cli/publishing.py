@@ -36,7 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     depth = group.add_argument(
         "--format",
         type=listed(*DEPTH),
-        default=("npy",),
         metavar="LIST",
         help=f"of the depth: {', '.join(DEPTH)} (npy)",
     )
@@ -72,6 +71,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def depth_kinds(args: argparse.Namespace) -> tuple[str, ...]:
+    """The formats of the depth: those that were asked for, or the usual one."""
+    return ("npy",) if args.format is None else args.format
+
+
 def mesh_kinds(args: argparse.Namespace) -> tuple[str, ...]:
     """The formats of the mesh: those that were asked for, or the usual one."""
     return ("ply",) if args.mesh is None else args.mesh
@@ -79,7 +83,7 @@ def mesh_kinds(args: argparse.Namespace) -> tuple[str, ...]:
 
 def planned(args: argparse.Namespace) -> list[str]:
     """Names of the files that the options ask for."""
-    files = [f"depth.{kind}" for kind in args.format] + [f"mesh.{kind}" for kind in mesh_kinds(args)]
+    files = [f"depth.{kind}" for kind in depth_kinds(args)] + [f"mesh.{kind}" for kind in mesh_kinds(args)]
     files += [file for name, file in _EXTRA.items() if getattr(args, name)]
     return files + (_TABLES if args.tables else []) + (_ALTERNATIVES if args.alternatives else [])
 
@@ -103,7 +107,7 @@ def write_all(
     from ..io.mesh_files import NO_TRIANGLE
 
     facts: dict[str, int | float] = {}
-    for kind in args.format:
+    for kind in depth_kinds(args):
         io.write_depth(folder / f"depth.{kind}", result.depth)
     if kinds := mesh_kinds(args):
         mesh, *coarser = (result.mesh(n, args.error) for n in args.faces or (None,))

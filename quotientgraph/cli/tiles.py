@@ -23,12 +23,7 @@ _NOT_WITH_TILES = (
 _OPENED_BY_TILES = (".zarr", ".npy", ".tif", ".tiff")  # other masks are images, which are read as a whole
 
 
-class Unasked(tuple[str, ...]):
-    """The default of an option, told by its type from the same value that a user gives."""
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.set_defaults(**{name: Unasked(parser.get_default(name)) for name in ("format", "mesh")})
     group = parser.add_argument_group(
         "tiles",
         "for maps larger than memory: INPUT is a .zarr store, a .npy file or a tiled .tiff, and -o names a .zarr store",
@@ -52,8 +47,7 @@ def wanted(args: argparse.Namespace) -> bool:
 def run(args: argparse.Namespace) -> int:
     """Integrate one map in tiles."""
     for name in _NOT_WITH_TILES:
-        given = getattr(args, name, None)
-        if given not in (None, (), False) and not isinstance(given, Unasked):
+        if getattr(args, name, None) not in (None, (), False):
             raise UsageError(
                 f"argument --{name.replace('_', '-')}: does not go with tiles; leave it out, or integrate the map in memory "
                 "(without --tile, --memory, --workers and --scheduler, from a file that is not .zarr)"

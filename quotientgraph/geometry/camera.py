@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from numbers import Real
 from typing import ClassVar, Self
 
 import numpy as np
@@ -120,14 +119,10 @@ class Pinhole(Camera):
         """From a horizontal field of view, square pixels, principal point in the middle of the image."""
         if not 0 < degrees < 180:
             raise ValueError(f"camera: a field of view lies between 0 and 180 degrees, got {degrees}")
-        try:
-            height, width = (float(length) for length in shape)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"camera: shape={shape!r} must be (height, width), for instance normals.shape[:2]"
-            ) from None
-        f = 0.5 * width / np.tan(np.radians(degrees) / 2)
-        return cls(float(f), float(f), (width - 1) / 2, (height - 1) / 2)
+        if np.shape(shape) != (2,):
+            raise ValueError(f"camera: shape={shape!r} must be (height, width), for instance normals.shape[:2]")
+        f = float(0.5 * shape[1] / np.tan(np.radians(degrees) / 2))
+        return cls(f, f, (shape[1] - 1) / 2, (shape[0] - 1) / 2)
 
     @property
     def matrix(self) -> np.ndarray:
@@ -268,7 +263,7 @@ class Orthographic(Camera):
     threshold_focal: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.pixel_size, Real) or not 0 < self.pixel_size < float("inf"):
+        if isinstance(self.pixel_size, str) or not 0 < self.pixel_size < np.inf:
             raise ValueError(f"camera: pixel_size={self.pixel_size!r} must be a positive length")
 
     def slopes(self, shape: Shape) -> tuple[np.ndarray, np.ndarray]:
