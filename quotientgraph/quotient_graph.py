@@ -163,7 +163,8 @@ class QuotientGraph(ExportedQuotient):
         return replace(
             cls.from_components(pixels, jump, components),
             angle=chosen,
-            preset=preset if by_angle else None,
+            preset=preset,
+            formed_by_preset=by_angle,
             seconds={"graph": formed - began, "components": working_clock() - formed},
             warnings=(*found.warnings, *about_mask, *about_image, *corrected, *doubts, *about_slope),
         )
@@ -232,7 +233,7 @@ class QuotientGraph(ExportedQuotient):
         preset : "best" or "paper", optional
             Stands for what is not given: "best" is contracted, anywhere, certain, smooth, shared and natural; "paper" is the
             published method: induced, midway, none, none, none and absolute. By default the preset that the graph was made
-            with. If that was another one and chose the angle, the components are formed anew with the angle of this one.
+            with. If that was another one and formed the components, they are formed anew with the angle of this one.
         prior : (H, W) array, image or path, optional
             Coarse depth, NaN where unknown, of any scale and offset, dense or sparse, with noise, outliers, blurred
             edges and a smooth error of some per cent. It decides what normals leave open: depth across discontinuities and
@@ -275,7 +276,7 @@ class QuotientGraph(ExportedQuotient):
             prior_kind=prior_kind,
         )
         graph = self
-        if self.preset not in (None, preset or self.preset):
+        if self.formed_by_preset and preset not in (None, self.preset):
             angle = resolved_angle(settings.angle, self.pixels)
             graph = replace(self.divided(components_by_angle(self.pixels, angle)), angle=angle, preset=preset)
         graph, faces = prepared(graph, settings)

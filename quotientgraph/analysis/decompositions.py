@@ -129,7 +129,7 @@ def split_by_image(graph: G, image: ArrayLike, step: float = COLOUR_STEP) -> G:
     inside = similar_colours(pixels, image, step)
     inside[graph.cut] = False
     labels = connected_components(pixels.n_pixels, pixels.tail[inside], pixels.head[inside])
-    return replace(graph.divided(labels), level=0, preset=None, seconds={})
+    return replace(graph.divided(labels), level=0, seconds={})
 
 
 def split_at_lines(graph: G, lines: Lines) -> G:
@@ -152,7 +152,7 @@ def split_at_lines(graph: G, lines: Lines) -> G:
     inside = graph.labels[pixels.tail] == graph.labels[pixels.head]
     labels = connected_components(pixels.n_pixels, pixels.tail[inside], pixels.head[inside])
     made = type(graph).from_components(pixels, jump, labels)
-    return replace(made, angle=graph.angle, warnings=graph.warnings)
+    return replace(made, angle=graph.angle, preset=graph.preset, warnings=graph.warnings)
 
 
 def coarsened(graph: G, membership: ArrayLike) -> G:

@@ -45,9 +45,13 @@ class Quotient:
     level : int
         m, the number of times components were merged.
     angle : float or None
-        θ_c in degrees that the components were formed with; None if they were not formed by angle.
+        θ_c in degrees that the components, or pixels without a label, were formed with; it also tells which edges inside a
+        component surely follow the surface. None makes every pixel a component.
     preset : str or None
-        The preset that chose the angle; None if the user did.
+        The preset that it was made with, which `optimize` uses unless told otherwise.
+    formed_by_preset : bool
+        Whether that preset formed the components, so that they are formed anew for another one. What a user has chosen,
+        contracted or divided stays.
     seconds : dict
         Time spent on making it, by stage.
     warnings : tuple of str
@@ -70,6 +74,7 @@ class Quotient:
     level: int = 0
     angle: float | None = None
     preset: str | None = None
+    formed_by_preset: bool = False
     seconds: dict[str, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     below: Self | None = None
@@ -99,11 +104,25 @@ class Quotient:
         return cls.from_components(pixels, jump, equal_parts(pixels, number.astype(np.int32, copy=False)))
 
     def divided(self, labels: np.ndarray) -> Self:
-        """The same graph with other components, connected and numbered by their first pixel; level and angle stay."""
+        """The same graph with other components (n_pixels,) int32; level and angle stay.
+
+        They have to be connected and numbered by their first pixel, as those of `from_labels` are.
+        """
+        if labels.shape != (self.pixels.n_pixels,):
+            raise ValueError(
+                f"labels: expected one for each of {self.pixels.n_pixels} pixels, got shape {labels.shape}"
+            )
         cut = cut_edges(self.pixels, labels)
         none = np.zeros(0, dtype=np.int32)
         return replace(
-            self, labels=labels, cut=cut, below=None, contracted=none, contracted_at=np.zeros(0), inside=None
+            self,
+            labels=labels,
+            cut=cut,
+            formed_by_preset=False,
+            below=None,
+            contracted=none,
+            contracted_at=np.zeros(0),
+            inside=None,
         )
 
     @property
@@ -191,6 +210,7 @@ class Quotient:
             if many
             else self.cut[np.flatnonzero(merged[self.tail] != merged[self.head])],
             level=self.level + 1,
+            formed_by_preset=False,
             seconds={},
             below=self,
             contracted=chosen.astype(np.int32, copy=False),

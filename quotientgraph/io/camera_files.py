@@ -114,8 +114,8 @@ def k_order(matrix: np.ndarray, shape: Shape) -> str:
     """
     height, width = shape
     c = matrix[:2, 2] / matrix[2, 2] if matrix[2, 2] else matrix[:2, 2]
-    as_opencv = np.abs(c / (width, height) - 0.5).max()
-    as_rows = np.abs(c / (height, width) - 0.5).max()
+    as_opencv = np.abs((c + 0.5) / (width, height) - 0.5).max()  # the middle of n pixels is (n − 1)/2
+    as_rows = np.abs((c + 0.5) / (height, width) - 0.5).max()
     if as_rows < 0.1 and as_rows < 0.5 * as_opencv and abs(height - width) > 0.02 * max(shape):
         return "row-first"
     return "opencv" if as_opencv < 0.25 else "unclear"
