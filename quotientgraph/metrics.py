@@ -2,7 +2,7 @@
 
 Integration recovers depth up to what its camera leaves open: a factor for a central camera, an offset for an
 orthographic one. An estimate is brought to the truth by the median ratio (or difference) before it is compared. Pixels
-where either is not finite do not count.
+where either is not finite do not count; nor, through a central camera, those where either is not positive.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 def aligned(estimate: np.ndarray, truth: np.ndarray, offset: bool = False) -> np.ndarray:
     """The estimate scaled by median(truth/estimate), or shifted by median(truth − estimate) if `offset`."""
     _check(estimate, truth)
-    use = np.isfinite(estimate) & np.isfinite(truth)
+    use = _counting(estimate, truth, offset)
     if not use.any():
         return np.full_like(estimate, np.nan, dtype=np.float64)
     if offset:
@@ -27,17 +27,16 @@ def made(estimate: np.ndarray, truth: np.ndarray, offset: bool = False) -> float
     >>> made(np.array([[1.0, 2.0]]), np.array([[10.0, 20.0]]))
     0.0
     """
-    return float(np.nanmean(np.abs(aligned(estimate, truth, offset) - truth)))
+    error, _ = _errors(estimate, truth, offset)
+    return float(np.mean(error)) if error.size else float("nan")
 
 
 def relative_error(estimate: np.ndarray, truth: np.ndarray, offset: bool = False) -> float:
     """Mean of |error| / truth; with `offset`, of |error| / (range of truth), since truth may be zero or negative."""
-    error = np.abs(aligned(estimate, truth, offset) - truth)
-    if offset:
-        use = np.isfinite(error)
-        span = float(np.ptp(truth[use])) if use.any() else np.nan
-        return float(np.nanmean(error)) / span if span > 0 else float(np.nanmean(error))
-    return float(np.nanmean(error / truth))
+    error, true = _errors(estimate, truth, offset)
+    if not error.size:
+        return float("nan")
+    return float(np.mean(error / ((float(np.ptp(true)) or 1.0) if offset else true)))
 
 
 def least_made(filled: np.ndarray, truth: np.ndarray, labels: np.ndarray, offset: bool = False) -> float:
@@ -52,7 +51,7 @@ def least_made(filled: np.ndarray, truth: np.ndarray, labels: np.ndarray, offset
     """
     _check(filled, truth)
     _check(labels, truth)
-    use = np.isfinite(filled) & np.isfinite(truth) & (labels >= 0)
+    use = _counting(filled, truth, offset) & (labels >= 0)
     z, t, c = filled[use], truth[use], labels[use]
     quotient = t - z if offset else t / z
     order = np.lexsort((quotient, c))
@@ -81,6 +80,19 @@ def normal_error(points: np.ndarray, normals: np.ndarray) -> float:
         found /= np.linalg.norm(found, axis=-1, keepdims=True)
         cosine = np.clip(np.sum(found * normals, axis=-1), -1, 1)
     return float(np.degrees(np.nanmean(np.arccos(cosine)))) if np.isfinite(cosine).any() else float("nan")
+
+
+def _errors(estimate: np.ndarray, truth: np.ndarray, offset: bool) -> tuple[np.ndarray, np.ndarray]:
+    """(n,) |error| of the pixels that count, and their truth."""
+    found = aligned(estimate, truth, offset)
+    use = _counting(estimate, truth, offset)
+    return np.abs(found[use] - truth[use]), truth[use]
+
+
+def _counting(estimate: np.ndarray, truth: np.ndarray, offset: bool) -> np.ndarray:
+    """The pixels at which both are depths: finite and, unless an offset is free, in front of the camera."""
+    use = np.isfinite(estimate) & np.isfinite(truth)
+    return use if offset else use & (np.asarray(estimate) > 0) & (np.asarray(truth) > 0)
 
 
 def _check(array: np.ndarray, truth: np.ndarray) -> None:

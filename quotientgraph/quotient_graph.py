@@ -290,10 +290,10 @@ class QuotientGraph(ExportedQuotient):
         sure = None if prior_confidence is None else io.as_confidence(prior_confidence, shape)
         place = Prior.from_depth(graph, coarse, settings.prior_kind, sure, prior_weight, known)
         hooks = hooks_for(graph, settings, faces, known if place is None else None, place)
-        found = compared(optimize(graph, settings, hooks, progress), known)
+        later = stated if known is not None and hooks.known is None and place is None else None
+        found = compared(optimize(graph, settings, hooks, progress), None if later else known)
         plain = (preset or self.preset) == "paper"  # the published method says nothing about confidence
         result = Reconstruction.from_outcome(found if plain else judged(found))
-        later = stated if known is not None and hooks.known is None and place is None else None
         return result.settle(contacts, later) if contacts or later else result
 
     def _repr_html_(self) -> str:

@@ -251,6 +251,8 @@ class Reconstruction(Outcome):
             raise io.OutputError(f"path: the suffix of {str(path)!r} is not known; use one of {' '.join(known)}")
         if suffix in io.mesh_suffixes():
             several = max_faces if isinstance(max_faces, Iterable) and not isinstance(max_faces, str) else [max_faces]
+            if not len(several):
+                raise ValueError("max_faces: got no number; give one, several for levels of detail, or None")
             finest, *coarser = (self.mesh(n, max_error) for n in sorted(several, reverse=True))  # type: ignore[type-var]
             io.write_mesh(path, finest, coarser=coarser)
         elif max_faces is not None or max_error is not None:

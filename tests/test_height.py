@@ -110,6 +110,7 @@ def test_a_net_slope_is_told():
     for smooth in (False, True):
         found = height_map(normals, tile="both", smooth=smooth)
         assert found.slope == pytest.approx((-0.05, 0.02), abs=1e-9)
+        assert any("slope was removed" in text for text in found.warnings)
         np.testing.assert_allclose(found.height, -scene.depth, atol=1e-6)
         kept = height_map(normals, tile="both", smooth=smooth, slope="keep")
         np.testing.assert_allclose(np.diff((kept.height - found.height)[0]), -0.05, atol=1e-9)

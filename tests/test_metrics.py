@@ -30,8 +30,7 @@ def test_pixels_without_depth_do_not_count():
     """NaN in either is left out; nothing in common gives NaN, without a crash."""
     estimate = np.where(TRUTH > 2, np.nan, 3 * TRUTH)
     assert metrics.made(estimate, TRUTH) == 0
-    with pytest.warns(RuntimeWarning):
-        assert np.isnan(metrics.made(np.full_like(TRUTH, np.nan), TRUTH))
+    assert np.isnan(metrics.made(np.full_like(TRUTH, np.nan), TRUTH))
 
 
 def test_least_made_by_hand():
@@ -83,3 +82,13 @@ def test_shapes_must_agree(function):
     """A `ValueError` names the truth and both shapes."""
     with pytest.raises(ValueError, match=r"truth: its shape \(2, 3\) differs from the estimate's \(3, 2\)"):
         function(TRUTH.T, TRUTH)
+
+
+def test_what_is_no_depth_does_not_count():
+    """Sky at infinity, and zeros that mean that there is nothing, in the estimate or in the truth."""
+    estimate, truth = np.array([[1.0, 2.0, 3.0, 0.0]]), np.array([[10.0, 20.0, np.inf, 0.0]])
+    assert metrics.made(estimate, truth) == metrics.made(truth, estimate) == 0
+    assert metrics.relative_error(estimate, truth) == metrics.relative_error(truth, estimate) == 0
+    assert np.isnan(metrics.relative_error(estimate, np.zeros((1, 4))))
+    heights = np.array([[-1.0, 0.0, 2.0, 5.0]])
+    assert metrics.made(heights + 3, heights, offset=True) == 0

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from quotientgraph import QuotientGraph
+from quotientgraph import QuotientGraph, analysis, integrate, scenes
 
 lawful = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 seeds = st.integers(0, 2**31)
@@ -249,3 +249,28 @@ def test_stages_are_timed(toy):
     seconds = QuotientGraph.from_normals(**toy("plane").arguments).seconds
     assert set(seconds) == {"graph", "components"}
     assert all(value >= 0 for value in seconds.values())
+
+
+@pytest.fixture(scope="module")
+def room():
+    return scenes.make("room", shape=(48, 64))
+
+
+def test_a_graph_keeps_the_preset_that_it_was_made_with(room):
+    """With an angle of the user's own too; and only components that a preset formed are formed anew for another one."""
+    maps = room.normals, room.mask, room.camera, "opencv"
+    graph = QuotientGraph.from_normals(*maps, angle=3.5, preset="paper")
+    np.testing.assert_array_equal(graph.optimize().depth, integrate(*maps, angle=3.5, preset="paper").depth)
+    untouched = QuotientGraph.from_normals(*maps)
+    known = QuotientGraph.from_normals(*maps, preset="paper")
+    np.testing.assert_array_equal(untouched.optimize(preset="paper").levels[0].labels, known.labels)
+    joined = untouched.contract(untouched.cut[:5])
+    for own in (joined, analysis.absorb_small(untouched), untouched.divided(joined.labels)):
+        assert own.preset == "best"
+        assert own.optimize(preset="paper").levels[0].n_components == own.n_components
+
+
+def test_components_of_another_map_are_refused(room):
+    graph = QuotientGraph.from_normals(room.normals, room.mask, room.camera, "opencv")
+    with pytest.raises(ValueError, match="labels: expected one for each of"):
+        graph.divided(np.zeros(7, dtype=np.int32))

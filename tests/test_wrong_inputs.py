@@ -213,6 +213,7 @@ def test_a_photograph_is_noticed():
         (lambda result: result.save(None), "path: expected the name of a file, got None"),
         (lambda result: result.save("surface.ply", max_faces=10.5), "max_faces=10.5: .* a positive whole number"),
         (lambda result: result.save("surface.ply", max_faces="200k"), "max_faces='200k': .* a positive whole number"),
+        (lambda result: result.save("surface.glb", max_faces=[]), "max_faces: got no number"),
         (lambda result: result.save("depth.npy", max_faces=10), "they limit a mesh, and 'depth.npy' is none"),
         (lambda _: Pinhole.from_fov(60, 10), r"camera: shape=10 must be \(height, width\)"),
         (lambda _: Pinhole.from_fov(60, (10, 10, 3)), "camera: shape=.* for instance normals.shape"),
@@ -313,6 +314,22 @@ def test_anchors_that_exclude_each_other_are_noticed():
     (text,) = solved(scene, anchors=[right[0], (70, 50, 1000 * scene.depth[50, 70])]).warnings
     assert text.startswith("anchors: the surface misses 2 of 2 of them")
     assert "check their unit" in text
+
+
+@pytest.mark.parametrize("name", ["plane", "room", "spheres"])
+def test_anchors_in_scenes_with_faces_are_noticed_only_if_they_exclude_each_other(name):
+    """There the surface is moved to them after it was integrated."""
+    scene = scenes.make(name, shape=(96, 128))
+    places = [(64, 48), (100, 80)]
+    right = [(column, row, scene.depth[row, column]) for column, row in places]
+    for anchors in (right[:1], right):
+        result = solved(scene, anchors=anchors)
+        assert result.depth[48, 64] == pytest.approx(scene.depth[48, 64], rel=0.05)
+        assert not [text for text in result.warnings if text.startswith("anchors")]
+    plane = scenes.make("plane", shape=(96, 128))
+    wrong = [(64, 48, plane.depth[48, 64]), (100, 80, 1000 * plane.depth[80, 100])]
+    for result in (solved(plane, anchors=wrong), solved(plane).settle(anchors=wrong)):
+        assert any(text.startswith("anchors: the surface misses") for text in result.warnings)
 
 
 def test_a_frame_by_its_directions(room):

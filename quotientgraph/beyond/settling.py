@@ -12,6 +12,7 @@ from ..graph.quotient import Quotient
 from ..method.outcome import Outcome, centred_pieces
 from .alternatives import Alternative
 from .anchors import Anchors
+from .contradictions import compared
 from .standing import Standing
 
 # Edges of a border this near to a contact, in pixels, say together where the two surfaces touch.
@@ -63,7 +64,7 @@ def settled(
     if known is not None:
         label = graph.labels[known.pixel]
         moved += np.median((known.potential - moved[known.pixel])[label == label[0]])
-    return _moved(outcome, moved, pairs, words, outcome.absolute or known is not None)
+    return compared(_moved(outcome, moved, pairs, words, outcome.absolute or known is not None), known)
 
 
 def taken(outcome: Outcome, standing: Standing, alternative: Alternative) -> Outcome:

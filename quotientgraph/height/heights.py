@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..baselines.smooth import surface_of
-from ..beyond.net_slope import SLOPES
+from ..beyond.net_slope import SLOPES, slope_warnings
 from ..geometry.camera import Orthographic
-from ..geometry.normals import FRAMES
+from ..geometry.frames import FRAMES
 from ..integration import integrate
 from ..io import OutputError, atomic
 from ..io.evidence import change_axes
@@ -232,7 +232,7 @@ def height_map(
             f"strength={strength:g}: heights of a surface {extent.width:g} {extent.unit} wide are then beyond "
             f"{_HIGHEST:.2g}, the most that files hold; use a smaller strength or size"
         )
-    warnings = (*source.warnings, *(() if result is None else result.warnings))
+    warnings = (*source.warnings, *(slope_warnings(found, slope == "keep") if result is None else result.warnings))
     return HeightMap(np.nan_to_num(height), extent, source, rise, warnings, result)
 
 

@@ -30,6 +30,7 @@ def write_depth(path: Path | str, depth: np.ndarray) -> None:
     if path.suffix.lower() != ".png":
         write_image(path, depth)
         return
+    depth = depth.astype(np.float64)  # the range of float16 is less than that of a PNG's numbers
     finite = np.isfinite(depth)
     low, high = (float(depth[finite].min()), float(depth[finite].max())) if finite.any() else (0.0, 0.0)
     scale = (high - low) / (_LEVELS - 1) or 1.0
