@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from quotientgraph import Orthographic, QuotientGraph, io, scenes
+from quotientgraph import Orthographic, Pinhole, QuotientGraph, RayMap, io, scenes
 from quotientgraph.analysis import GraphTables, component_tables, edge_tables, pixel_tables
 from quotientgraph.analysis.tables import pixel_areas
 
@@ -142,6 +142,49 @@ def test_area_of_a_sphere_before_a_pinhole(toy):
     flat = 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1).sum()
     scale = np.exp(np.mean(potential) - np.mean(result.potential)) ** 2
     assert whole.sum() == pytest.approx(flat * scale, rel=0.12)
+
+
+def sphere_around(camera, shape):
+    """Areas (H, W) of a sphere of radius 1 around the camera, as each pixel shows them."""
+    unit = camera.directions / np.linalg.norm(camera.directions, axis=-1, keepdims=True)
+    graph = QuotientGraph.from_normals(-unit, None, camera, "opencv", angle=180.0, check=False)
+    depth = np.ones(shape) if camera.spherical else unit[..., 2]
+    potential = np.log(depth.ravel()[graph.pixels.map.position])
+    assert graph.node_table(potential)["area"].sum() == pytest.approx(pixel_areas(graph, potential).sum())
+    return graph.pixels.map.image(pixel_areas(graph, potential))
+
+
+def test_area_of_a_sphere_around_a_panorama():
+    """The pixels of a panorama cover 4π together, each in proportion to the cosine of its latitude; so do a cube's."""
+    shape = (60, 120)
+    areas = sphere_around(RayMap.equirectangular(shape), shape)
+    latitude = np.radians(90 - (np.arange(60) + 0.5) * 3)[:, None]
+    np.testing.assert_allclose(areas, np.cos(latitude) * np.radians(3) ** 2 * np.ones(shape), rtol=2e-3)
+    assert areas.sum() == pytest.approx(4 * np.pi, rel=1e-3)
+    assert sphere_around(RayMap.cubemap(30), shape).sum() == pytest.approx(4 * np.pi, rel=0.03)
+
+
+@pytest.mark.parametrize("degrees", [100, 170, 240])
+def test_area_of_a_sphere_around_a_fisheye(degrees):
+    """A pixel at the angle θ to the axis covers sin θ/θ times the solid angle of the middle one, also beside the rim."""
+    shape = (60, 80)
+    areas = sphere_around(RayMap.fisheye(degrees, shape), shape)
+    step = np.radians(degrees) / 60
+    v, u = np.indices(shape)
+    theta = np.hypot(u - 39.5, v - 29.5) * step
+    seen = np.isfinite(areas) & (theta < 0.8 * np.pi)
+    assert seen.sum() > 3000
+    np.testing.assert_allclose(areas[seen], (step**2 * np.sin(theta) / theta)[seen], rtol=0.01)
+
+
+def test_areas_before_a_pinhole_do_not_depend_on_how_it_is_given(plane_of):
+    """A map of the rays of a pinhole whose pixels are not square gives the areas of the pinhole; also a single row of it."""
+    for shape, error in (((48, 64), 0.02), ((1, 64), 0.3)):
+        camera = Pinhole(70.0, 90.0, 32.0, 24.0)
+        toy, given = plane_of(shape, camera), RayMap(3 * camera.rays(shape))
+        graphs = [QuotientGraph.from_normals(toy.normals, None, c, "opencv") for c in (camera, given)]
+        potential = np.log(toy.depth.ravel())
+        np.testing.assert_allclose(*(pixel_areas(graph, potential) for graph in graphs), rtol=error)
 
 
 @pytest.mark.parametrize("connectivity", [4, 8])
