@@ -56,6 +56,29 @@ def test_what_the_normals_do_not_tell_is_kept(tmp_path):
     same(graph, QuotientGraph.load(tmp_path / "graph.npz"))
 
 
+def test_levels_keep_their_numbers_and_what_is_known_inside(tmp_path):
+    """A tree that is cut at level 2 is contracted once and of level 2; each level keeps its own `inside`."""
+    scene = scenes.make("spheres", shape=(40, 50))
+    graph = QuotientGraph.from_normals(scene.normals, scene.mask, scene.camera, "opencv", angle=2.0)
+    cut = graph.optimize(merge_every=5).hierarchy.cut(level=2)
+    absorbed = absorb_small(graph)
+    further = absorbed.contract(absorbed.cut[::9])
+    assert (cut.level, len(cut.levels)) == (2, 2)
+    assert [level.inside is None for level in further.levels] == [True, False, True]
+    for k, one in enumerate((cut, absorbed, further, absorb_small(cut).contract([]))):
+        one.save(tmp_path / f"{k}.qg")
+        same(one, QuotientGraph.load(tmp_path / f"{k}.qg"))
+
+
+def test_former_files_load(tmp_path):
+    """Files that tell the number of the first level alone, and `inside` of the last one, are read as they were."""
+    scene = scenes.make("spheres", shape=(30, 40))
+    graph = absorb_small(QuotientGraph.from_normals(scene.normals, scene.mask, scene.camera, "opencv"))
+    graph.save(tmp_path / "graph.qg")
+    rewritten(tmp_path / "graph.qg", lambda arrays, facts: facts.pop("levels"))
+    same(graph, QuotientGraph.load(tmp_path / "graph.qg"))
+
+
 @pytest.fixture
 def saved(tmp_path, noisy_graph):
     path = tmp_path / "graph.qg"
@@ -105,6 +128,8 @@ def rewritten(path, change):
         lambda a, f: f.update(camera={"kind": "pinhole", "fx": -1, "fy": 1, "cx": 0, "cy": 0}),
         lambda a, f: f.update(camera={"kind": "periscope"}),
         lambda a, f: f.update(n_levels=7),
+        lambda a, f: f.update(levels=[0]),
+        lambda a, f: f.update(levels=[0, None]),
         lambda a, f: f.update(angle=-3),
         lambda a, f: a.update(labels=a["labels"][:-1]),
         lambda a, f: a.update(labels=a["labels"] + 5),

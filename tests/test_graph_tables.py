@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from quotientgraph import Orthographic, QuotientGraph, io, scenes
+from quotientgraph import Orthographic, Pinhole, QuotientGraph, RayMap, io, scenes
 from quotientgraph.analysis import GraphTables, component_tables, edge_tables, pixel_tables
 from quotientgraph.analysis.tables import pixel_areas
 
@@ -13,17 +13,16 @@ lawful = settings(max_examples=25, deadline=None, suppress_health_check=[HealthC
 seeds = st.integers(0, 2**31)
 
 
-def same(a, b, about=True):
+def same(a, b, about=True, types=True):
     """Both hold the same nodes, edges and attributes, in the same order and to the last digit."""
     assert (a.n_nodes, a.n_edges) == (b.n_nodes, b.n_edges)
     np.testing.assert_array_equal(a.tail, b.tail)
     np.testing.assert_array_equal(a.head, b.head)
     for one, other in ((a.nodes, b.nodes), (a.edges, b.edges)):
-        if len(next(iter(one.values()))):
-            assert list(one) == list(other)
+        assert list(one) == list(other)
         for name in other:
             np.testing.assert_array_equal(one[name], other[name])
-            assert one[name].dtype.kind == other[name].dtype.kind or not len(one[name])
+            assert one[name].dtype == other[name].dtype or not types
     if about:
         assert a.about == b.about
 
@@ -45,14 +44,47 @@ def test_round_trips_through_igraph_and_networkx(noisy_graph, seed, angle, conne
 
 @pytest.mark.parametrize("suffix", [".graphml", ".csv", ".parquet"])
 def test_round_trips_through_files(noisy_graph, tmp_path, suffix):
-    """The same holds for files; CSV keeps the tables and not the facts about the whole."""
+    """The same holds for files; CSV keeps the tables and neither the facts about the whole nor the types of columns."""
     if suffix == ".parquet":
         pytest.importorskip("pyarrow")
         pytest.importorskip("pandas")
-    for k, tables in enumerate(all_tables(noisy_graph(3, shape=(14, 17)))):
+    alone = QuotientGraph.from_normals(np.tile([0, 0, 1.0], (4, 5, 1)))  # one component, no edges
+    for k, tables in enumerate(all_tables(noisy_graph(3, shape=(14, 17))) + all_tables(alone)):
         files = io.write_tables(tmp_path / f"graph{k}{suffix}", tables)
         assert all(file.exists() for file in files)
-        same(tables, io.read_tables(tmp_path / f"graph{k}{suffix}"), about=suffix != ".csv")
+        same(tables, io.read_tables(tmp_path / f"graph{k}{suffix}"), about=suffix != ".csv", types=suffix != ".csv")
+
+
+def test_a_graph_without_edges_keeps_its_columns(tmp_path):
+    """One component has no borders; the columns of borders are there all the same, with their types."""
+    tables = QuotientGraph.from_normals(np.tile([0, 0, 1.0], (4, 5, 1))).tables()
+    assert tables.n_edges == 0
+    (file,) = io.write_tables(tmp_path / "one.graphml", tables)
+    for back in (
+        GraphTables.from_networkx(tables.to_networkx()),
+        GraphTables.from_networkx(tables.to_networkx(multi=True)),
+        GraphTables.from_igraph(tables.to_igraph()),
+        io.read_tables(file),
+    ):
+        same(tables, back)
+        assert back.laplacian("length").nnz == 0
+
+
+def test_columns_that_were_changed_elsewhere_keep_their_values(noisy_graph):
+    """A column gets its former type back only if that holds its values."""
+    tables = noisy_graph().tables()
+    graph = tables.to_networkx()
+    for node, data in graph.nodes(data=True):
+        data["top"], data["left"], data["size"] = 2**40 + node, 0.5, data["size"] > 3
+    back = GraphTables.from_networkx(graph)
+    assert back.nodes["top"].tolist() == [2**40 + node for node in range(tables.n_nodes)]
+    assert set(back.nodes["left"]) == {0.5}
+    np.testing.assert_array_equal(back.nodes["size"], tables.nodes["size"] > 3)
+    assert back.nodes["right"].dtype == np.int32
+    for wrong in ("soup", "[]", '{"nodes": {}, "edges": {"length": "object"}}'):
+        graph.graph["column_types"] = wrong
+        with pytest.raises(ValueError, match="column_types"):
+            GraphTables.from_networkx(graph)
 
 
 def test_round_trip_through_pandas(noisy_graph):
@@ -142,6 +174,51 @@ def test_area_of_a_sphere_before_a_pinhole(toy):
     flat = 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1).sum()
     scale = np.exp(np.mean(potential) - np.mean(result.potential)) ** 2
     assert whole.sum() == pytest.approx(flat * scale, rel=0.12)
+
+
+def sphere_around(camera, shape):
+    """Areas (H, W) of a sphere of radius 1 around the camera, as each pixel shows them."""
+    unit = camera.directions / np.linalg.norm(camera.directions, axis=-1, keepdims=True)
+    graph = QuotientGraph.from_normals(-unit, None, camera, "opencv", angle=180.0, check=False)
+    depth = np.ones(shape) if camera.spherical else unit[..., 2]
+    potential = np.log(depth.ravel()[graph.pixels.map.position])
+    assert graph.node_table(potential)["area"].sum() == pytest.approx(pixel_areas(graph, potential).sum())
+    return graph.pixels.map.image(pixel_areas(graph, potential))
+
+
+def test_area_of_a_sphere_around_a_panorama():
+    """The pixels of a panorama cover 4π together, each in proportion to the cosine of its latitude; so do a cube's."""
+    shape = (60, 120)
+    areas = sphere_around(RayMap.equirectangular(shape), shape)
+    latitude = np.radians(90 - (np.arange(60) + 0.5) * 3)[:, None]
+    np.testing.assert_allclose(areas, np.cos(latitude) * np.radians(3) ** 2 * np.ones(shape), rtol=2e-3)
+    assert areas.sum() == pytest.approx(4 * np.pi, rel=1e-3)
+    assert sphere_around(RayMap.cubemap(30), shape).sum() == pytest.approx(4 * np.pi, rel=0.03)
+
+
+@pytest.mark.parametrize("degrees", [100, 170, 240])
+def test_area_of_a_sphere_around_a_fisheye(degrees):
+    """A pixel at the angle θ to the axis covers sin θ/θ times the solid angle of the middle one."""
+    shape = (60, 80)
+    areas = sphere_around(RayMap.fisheye(degrees, shape), shape)
+    step = np.radians(degrees) / 60
+    v, u = np.indices(shape)
+    theta = np.hypot(u - 39.5, v - 29.5) * step
+    seen = np.isfinite(areas) & (theta < 0.8 * np.pi)
+    assert seen.sum() > 3000
+    ratio = areas * theta / (step**2 * np.sin(theta))
+    np.testing.assert_allclose(ratio[seen], 1, rtol=0.05)  # at the ends of the image steps are one-sided
+    np.testing.assert_allclose(ratio[1:-1, 1:-1][seen[1:-1, 1:-1]], 1, rtol=0.01)
+
+
+def test_areas_before_a_pinhole_do_not_depend_on_how_it_is_given(plane_of):
+    """A map of the rays of a pinhole whose pixels are not square gives the areas of the pinhole; also a single row of it."""
+    for shape, error in (((48, 64), 0.02), ((1, 64), 0.3)):
+        camera = Pinhole(70.0, 90.0, 32.0, 24.0)
+        toy, given = plane_of(shape, camera), RayMap(3 * camera.rays(shape))
+        graphs = [QuotientGraph.from_normals(toy.normals, None, c, "opencv") for c in (camera, given)]
+        potential = np.log(toy.depth.ravel())
+        np.testing.assert_allclose(*(pixel_areas(graph, potential) for graph in graphs), rtol=error)
 
 
 @pytest.mark.parametrize("connectivity", [4, 8])

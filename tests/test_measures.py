@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from laplacians import Direct, LaplacianSystem
 from laplacians.direct.inverse import inverse_entries
-from quotientgraph import QuotientGraph, scenes
+from quotientgraph import QuotientGraph, RayMap, scenes
 from quotientgraph.analysis import (
     articulation,
     bridges,
@@ -60,6 +60,44 @@ def test_resistances_agree_with_the_pseudo_inverse(noisy_graph, seed, angle):
     centring = np.eye(graph.n_components) - share
     np.testing.assert_allclose(found.variance, np.diag(centring @ pinv @ centring.T), rtol=1e-7, atol=1e-9)
     assert found.leverage.sum() == pytest.approx(graph.n_components - graph.pixels.n_pieces)
+
+
+@pytest.fixture(params=["fisheye", "cubemap"])
+def uneven_graph(request):
+    """A graph before a camera whose focal length varies, of several components, with noise that no scales make fit."""
+    shape = (32, 64)
+    camera = RayMap.fisheye(150, shape) if request.param == "fisheye" else RayMap.cubemap(16, shape)
+    scene = scenes.make("room", shape=shape, camera=camera).with_noise(0.5)
+    return QuotientGraph.from_normals(scene.normals, scene.mask, scene.camera, "opencv", angle=5)
+
+
+def test_uncertainty_is_that_of_log_depth_where_the_focal_length_varies(uneven_graph):
+    """Springs of strength·f² hold log-depths; over focal lengths, all results are those of their pseudo-inverse."""
+    graph, pixels = uneven_graph, uneven_graph.pixels
+    potential = graph.optimize().potential
+    focal = pixels.focal_at(graph.cut)
+    assert np.ptp(focal) > 0.2 * focal.mean()
+    own = np.square(focal / (0.01 + np.square(graph.residual(potential) * focal) / 0.01))
+    n, size = graph.n_components, graph.sizes
+    laplacian = np.zeros((n, n))
+    for a, b in ((graph.tail, graph.head), (graph.head, graph.tail)):
+        np.add.at(laplacian, (a, a), own)
+        np.add.at(laplacian, (a, b), -own)
+    found = resistances(graph, potential)
+    pinv = np.linalg.pinv(laplacian, hermitian=True)
+    assert pixels.n_pieces == 1
+    centring = np.eye(n) - size / size.sum()
+    mean = np.bincount(graph.labels, pixels.map.focal) / size
+    np.testing.assert_allclose(found.uncertainty / mean, np.sqrt(np.diag(centring @ pinv @ centring.T)), rtol=1e-5)
+    apart = pinv.diagonal()[found.tail] + pinv.diagonal()[found.head] - 2 * pinv[found.tail, found.head]
+    border = np.array([focal[(graph.tail == b) & (graph.head == a) | (graph.tail == a) & (graph.head == b)].mean()
+                       for a, b in zip(found.tail, found.head)])  # fmt: skip
+    np.testing.assert_allclose(found.resistance, apart * border**2, rtol=1e-5)
+    assert found.leverage.sum() == pytest.approx(n - 1)
+    a, b = int(found.tail[0]), int(found.head[-1])
+    between = pinv[a, a] + pinv[b, b] - 2 * pinv[a, b]
+    both = pixels.map.focal[np.isin(graph.labels, [a, b])].mean()
+    assert connection(graph, potential, a, b) == pytest.approx(1 / (between * both**2), rel=1e-5)
 
 
 def test_sampled_resistances_estimate_the_exact_ones(noisy_graph):
@@ -138,6 +176,15 @@ def test_closing_errors_do_not_depend_on_scales(noisy_graph, seed):
     found = cycle_residuals(graph, potential)
     np.testing.assert_allclose(cycle_residuals(graph, shifted), found, atol=1e-9)
     assert (found != 0).sum() <= len(found) - graph.n_components + graph.pixels.n_pieces
+
+
+def test_closing_errors_do_not_depend_on_scales_where_the_focal_length_varies(uneven_graph):
+    """The same before a fisheye and a panorama, whose pixels are not of one size."""
+    random, potential = np.random.default_rng(0), uneven_graph.filled()
+    shifted = potential + random.normal(size=uneven_graph.n_components)[uneven_graph.labels]
+    found = cycle_residuals(uneven_graph, potential)
+    assert np.abs(found).max() > 0.01
+    np.testing.assert_allclose(cycle_residuals(uneven_graph, shifted), found, atol=1e-9)
 
 
 @lawful

@@ -339,6 +339,28 @@ def test_errors_name_the_remedy():
     for shape in ((0, 3), 7, (3, 4, 5), "no"):
         with pytest.raises(ValueError, match="shape="):
             scenes.make("plane", shape)
+    for name, wrong in (
+        ("stairs", {"steps": 0}),
+        ("stairs", {"steps": 2.5}),
+        ("ramp", {"turns": -1}),
+        ("ramp", {"turns": 0}),
+    ):
+        with pytest.raises(ValueError, match=f"{next(iter(wrong))}={next(iter(wrong.values()))} must be"):
+            scenes.make(name, (12, 16), **wrong)
+
+
+@pytest.mark.parametrize("kind", scenes.TEXTURES)
+@pytest.mark.parametrize("shape", [(1, 1), (1, 5), (3, 3), (6, 6), (8, 8)])
+def test_textures_of_few_pixels_work_or_say_why_not(kind, shape):
+    try:
+        scene = scenes.texture(kind, shape=shape)
+    except ValueError as error:
+        assert "shape=" in str(error)  # noqa: PT017
+        assert kind in str(error)  # noqa: PT017
+        assert min(shape) < 8
+    else:
+        assert np.isfinite(scene.normals).all()
+        assert np.ptp(scene.depth) == pytest.approx(0.05 * min(shape))
 
 
 def test_registry_holds_the_public_functions():

@@ -65,12 +65,13 @@ def cycle_residuals(graph: Quotient, potential: np.ndarray) -> np.ndarray:
     Returns
     -------
     (n_pairs,) float64
-        In pixels, in the order of `QuotientGraph.edge_table`; 0 for borders of the forest.
+        In the order of `QuotientGraph.edge_table`, in pixels at the border that closes the cycle; 0 for borders of the
+        forest.
     """
     pattern, order, start = Pattern.from_edges(graph.n_components, graph.tail, graph.head)
     if not len(order):
         return np.zeros(0)
-    signed = np.where(graph.tail < graph.head, 1.0, -1.0) * graph.residual(potential) * graph.pixels.focal_at(graph.cut)
+    signed = np.where(graph.tail < graph.head, 1.0, -1.0) * graph.residual(potential)
     count = np.diff(start)
     offset = np.add.reduceat(signed[order], start[:-1]) / count
     longest = np.argsort(-count, kind="stable")  # along_trees takes the edges in order, as Kruskal's algorithm does
@@ -78,7 +79,9 @@ def cycle_residuals(graph: Quotient, potential: np.ndarray) -> np.ndarray:
         graph.n_components, pattern.tail[longest], pattern.head[longest], np.ones(len(count)), offset[longest]
     )
     closing = offset - (x[pattern.tail] - x[pattern.head])
-    return np.where(np.abs(closing) < 1e-12 * max(1.0, float(np.abs(offset).max())), 0.0, closing)
+    closing[np.abs(closing) < 1e-12 * max(1.0, float(np.abs(offset).max()))] = 0.0
+    # Potentials add up around a cycle; lengths in pixels do not where the focal length varies.
+    return closing * (np.add.reduceat(graph.pixels.focal_at(graph.cut)[order], start[:-1]) / count)
 
 
 @dataclass(frozen=True, eq=False)

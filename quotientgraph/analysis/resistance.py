@@ -8,10 +8,12 @@ edge can be trusted shows in the residual r that the reconstruction leaves it, a
 which is the weight of Geman and McClure: an edge that fits tells the offset with a variance of noise², one that does not
 tells nothing.
 
-The Laplacian L of these strengths is the inverse covariance of the scales. Its pseudo-inverse tells the variance of each
-scale against the mean of its piece, and the *effective resistance* R_ab = L⁺_aa + L⁺_bb − 2 L⁺_ab the variance of the offset
-between any two components, all ways between them taken together. For the pairs of the graph and for the diagonal all are
-computed exactly at the price of one factorisation (`laplacians.direct.inverse`).
+Scales add up along a path as potentials do, and as lengths in pixels only where the focal length f is the same everywhere.
+So the Laplacian L is that of the conductances strength·f², and it is the inverse covariance of the scales. Its
+pseudo-inverse tells the variance of each scale against the mean of its piece, and the *effective resistance*
+R_ab = L⁺_aa + L⁺_bb − 2 L⁺_ab the variance of the offset between any two components, all ways between them taken together.
+For the pairs of the graph and for the diagonal all are computed exactly at the price of one factorisation
+(`laplacians.direct.inverse`). They are given in pixels: times f² of the border, or of the component.
 """
 
 from __future__ import annotations
@@ -51,11 +53,12 @@ class Resistances:
     tail, head : (n_pairs,) int32
         The pairs, in the order of `QuotientGraph.edge_table`.
     strength : (n_pairs,) float64
-        Conductance of each border by itself, in 1/pixel².
+        Conductance of each border by itself, in 1/pixel² at the mean focal length of its edges.
     resistance : (n_pairs,) float64
-        Variance of the offset between the two, all ways taken together, in pixel².
+        Variance of the offset between the two, all ways taken together, in pixel² at the mean focal length of the border.
     variance : (n_components,) float64
-        Of the scale of each component against the mean of its connected piece, weighted by sizes, in pixel².
+        Of the scale of each component against the mean of its connected piece, weighted by sizes, in pixel² at the mean
+        focal length of the component.
     """
 
     tail: np.ndarray
@@ -76,13 +79,13 @@ class Resistances:
     def uncertainty(self) -> np.ndarray:
         """(n_components,) standard deviation of each scale, as a length in pixels at the surface.
 
-        Over the focal length in pixels it is a standard deviation of log-depth.
+        Over the mean focal length of the component's pixels it is a standard deviation of log-depth.
         """
         return np.sqrt(np.maximum(self.variance, 0.0))
 
 
 def strengths(graph: Quotient, potential: np.ndarray, noise: float = _CHOSEN.noise) -> tuple[Pattern, np.ndarray]:
-    """The pairs of adjacent components and the strength of the border between the two, in 1/pixel².
+    """The pairs of adjacent components and the strength of the border between the two, in 1/pixel² at its mean focal length.
 
     Parameters
     ----------
@@ -97,11 +100,13 @@ def strengths(graph: Quotient, potential: np.ndarray, noise: float = _CHOSEN.noi
     pattern : Pattern
     strength : (n_pairs,) float64
     """
-    pattern, order, start = Pattern.from_edges(graph.n_components, graph.tail, graph.head)
+    pattern, order, start, middle = _borders(graph)
     if not len(order):
         return pattern, np.zeros(0)
-    size = (np.abs(graph.residual(potential)) * graph.pixels.focal_at(graph.cut))[order]
-    strength = np.add.reduceat(1 / np.square(noise + size**2 / noise), start[:-1])
+    focal = graph.pixels.focal_at(graph.cut)
+    size = np.abs(graph.residual(potential)) * focal
+    edge = np.square(focal) / np.square(noise + size**2 / noise)
+    strength = np.add.reduceat(edge[order], start[:-1]) / np.square(middle)
     return pattern, np.maximum(strength, _CHOSEN.weakest * strength.mean())
 
 
@@ -135,20 +140,35 @@ def resistances(
     """
     if method not in ("auto", "exact", "sampled"):
         raise ValueError(f'method={method!r} is not known; use "auto", "exact" or "sampled"')
+    pattern, _, _, middle = _borders(graph)
     if strength is None:
-        pattern, strength = strengths(graph, potential)
+        strength = strengths(graph, potential)[1]
     else:
-        pattern, _, _ = Pattern.from_edges(graph.n_components, graph.tail, graph.head)
         strength = np.asarray(strength, dtype=np.float64)
         if strength.shape != (pattern.n_pairs,) or not (strength > 0).all():
             raise ValueError(
                 f"strength: expected {pattern.n_pairs} positive numbers, one per pair, got {strength.shape}"
             )
-    size = np.bincount(graph.labels, minlength=graph.n_components)
-    system = LaplacianSystem(pattern, strength, np.zeros_like(strength))
+    system = LaplacianSystem(pattern, strength * np.square(middle), np.zeros_like(strength))
     exact = graph.n_components <= _CHOSEN.most_factorised if method == "auto" else method == "exact"
-    found = _exact(system, size) if exact else _sampled(system, size)
-    return Resistances(pattern.tail, pattern.head, strength, *found)
+    resistance, variance = (_exact if exact else _sampled)(system, graph.sizes)
+    focal = np.bincount(graph.labels, _pixel_focal(graph)) / graph.sizes
+    return Resistances(
+        pattern.tail, pattern.head, strength, resistance * np.square(middle), variance * np.square(focal)
+    )
+
+
+def _borders(graph: Quotient) -> tuple[Pattern, np.ndarray, np.ndarray, np.ndarray]:
+    """The cut edges by pair, as `Pattern.from_edges` returns them, and the mean focal length of each border, (n_pairs,)."""
+    pattern, order, start = Pattern.from_edges(graph.n_components, graph.tail, graph.head)
+    if not len(order):
+        return pattern, order, start, np.zeros(0)
+    total = np.add.reduceat(graph.pixels.focal_at(graph.cut)[order], start[:-1])
+    return pattern, order, start, total / np.diff(start)
+
+
+def _pixel_focal(graph: Quotient) -> np.ndarray:
+    return np.broadcast_to(graph.pixels.map.focal, graph.pixels.n_pixels)
 
 
 def _exact(system: LaplacianSystem, size: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -187,7 +207,8 @@ def _sampled(system: LaplacianSystem, size: np.ndarray) -> tuple[np.ndarray, np.
 def connection(graph: Quotient, potential: np.ndarray, here: ArrayLike, there: ArrayLike) -> float:
     """Strength of the connection between two regions, all ways between them taken together, in 1/pixel².
 
-    Its inverse square root is the standard deviation, in pixels, of the offset between the two.
+    Its inverse square root is the standard deviation, in pixels at the mean focal length of the two regions, of the offset
+    between the two.
 
     Parameters
     ----------
@@ -210,14 +231,16 @@ def connection(graph: Quotient, potential: np.ndarray, here: ArrayLike, there: A
     if len(np.intersect1d(a, b)):
         raise ValueError("here and there share components; the connection is between two separate regions")
     pattern, strength = strengths(graph, potential)
+    conductance = strength * np.square(_borders(graph)[3])
     node = np.arange(graph.n_components)
     node[a], node[b] = a[0], b[0]
     system = LaplacianSystem.from_edges(
-        graph.n_components, node[pattern.tail], node[pattern.head], strength, np.zeros(len(strength))
+        graph.n_components, node[pattern.tail], node[pattern.head], conductance, np.zeros(len(strength))
     )
     if system.pieces[a[0]] != system.pieces[b[0]]:
         return 0.0
     current = np.zeros(graph.n_components)
     current[a[0]], current[b[0]] = 1.0, -1.0
     x = centred(Direct().factor(system).solve(current), system.pieces)
-    return float(1 / (x[a[0]] - x[b[0]]))
+    focal = _pixel_focal(graph)[np.isin(graph.labels, [*a, *b])].mean()
+    return float(1 / (x[a[0]] - x[b[0]]) / focal**2)

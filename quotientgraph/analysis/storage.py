@@ -1,8 +1,8 @@
 """Decompositions as files: one archive of arrays, as NumPy's ``.npz``, that holds everything but Python objects.
 
-The archive holds the normal map with its camera, the components of the first level, and for each further level the edges
-that were contracted, with their residuals. Edges and jumps follow from the normals; they are stored only where they do not,
-as with lines of discontinuity or another model of continuity.
+The archive holds the normal map with its camera, the components of the first level, for each further level the edges that
+were contracted, with their residuals, and for each level its number and `inside`. Edges and jumps follow from the normals;
+they are stored only where they do not, as with lines of discontinuity or another model of continuity.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ def save_graph(graph: Quotient, path: str | PathLike[str]) -> None:
         arrays["jump"] = jump
     for m, level in enumerate(levels[1:], start=1):
         arrays |= {f"contracted_{m}": level.contracted, f"contracted_at_{m}": level.contracted_at}
-    if graph.inside is not None:
-        arrays["inside"] = graph.inside
+    arrays |= {_inside(m, len(levels)): level.inside for m, level in enumerate(levels) if level.inside is not None}
     facts = {
         "kind": _KIND, "version": _VERSION, "shape": list(source.shape), "camera": camera, "dropped": source.dropped,
-        "connectivity": pixels.connectivity, "n_levels": len(levels), "first_level": first.level, "angle": graph.angle,
-        "preset": graph.preset, "warnings": list(graph.warnings), "wrap": source.wrap.flags.tolist(),
-        "slope": list(source.slope), "keeps_slope": source.keeps_slope, "straightened": source.straightened,
+        "connectivity": pixels.connectivity, "n_levels": len(levels), "first_level": first.level,
+        "levels": [level.level for level in levels], "angle": graph.angle, "preset": graph.preset,
+        "warnings": list(graph.warnings), "wrap": source.wrap.flags.tolist(), "slope": list(source.slope),
+        "keeps_slope": source.keeps_slope, "straightened": source.straightened,
     }  # fmt: skip
     arrays["facts"] = np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8)
     with atomic(Path(path)) as part, part.open("wb") as file:
@@ -120,14 +120,24 @@ def _rebuilt(arrays: dict[str, np.ndarray], facts: dict[str, Any], kind: type[G]
     _need(angle is None or 0 < float(angle) <= 180, "angle")
     _need(preset is None or isinstance(preset, str), "preset")
     said = tuple(str(text) for text in facts["warnings"])
-    graph = replace(graph, level=int(facts["first_level"]), angle=angle, preset=preset, warnings=said)
-    for m in range(1, int(facts["n_levels"])):
-        graph = graph.contract(arrays[f"contracted_{m}"], arrays[f"contracted_at_{m}"])
-    if "inside" in arrays:
-        inside = arrays["inside"].astype(np.float64)
-        _need(inside.shape == (n_pixels,) and np.isfinite(inside).all(), "inside")
-        graph = replace(graph, inside=inside)
+    graph = replace(graph, angle=angle, preset=preset, warnings=said)
+    n_levels, first = int(facts["n_levels"]), int(facts["first_level"])
+    levels = facts.get("levels", range(first, first + n_levels))  # former files tell the first one only
+    _need(0 < len(levels) == n_levels, "levels")
+    for m, level in enumerate(levels):
+        if m:
+            graph = graph.contract(arrays[f"contracted_{m}"], arrays[f"contracted_at_{m}"])
+        inside = arrays.get(_inside(m, n_levels))
+        if inside is not None:
+            inside = inside.astype(np.float64)
+            _need(inside.shape == (n_pixels,) and np.isfinite(inside).all(), "inside")
+        graph = replace(graph, level=int(level), inside=inside)
     return graph
+
+
+def _inside(m: int, n_levels: int) -> str:
+    """The name of `inside` of level m; that of the last level is the one that former files have."""
+    return "inside" if m == n_levels - 1 else f"inside_{m}"
 
 
 def _pixels(arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> PixelGraph:

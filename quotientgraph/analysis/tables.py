@@ -13,6 +13,8 @@ from laplacians.system import Pattern
 
 from ..beyond.contacts import gaps, support
 from ..geometry.camera import Pinhole
+from ..geometry.focal import footprints
+from ..geometry.sphere import unit_coordinates
 from ..graph.quotient import Quotient
 from ..graph.tables import GraphTables, Table
 from ..method.cutedges import CutEdges
@@ -122,14 +124,21 @@ def node_columns(graph: Quotient, potential: np.ndarray | None = None) -> Table:
 def pixel_areas(graph: Quotient, potential: np.ndarray) -> np.ndarray:
     """(n_pixels,) area of the surface that each pixel shows, in squares of the unit of depth.
 
-    A pixel of a central camera that covers the area a in the plane z = 1 shows z²·a/|n·ray| of a surface at depth z. For an
-    orthographic camera it is the area of the pixel over |n_z|.
+    A pixel that covers the area a in the plane z = 1, or the solid angle a of a camera that sees all around, shows
+    z²·a/|n·ray| of a surface at depth z. For an orthographic camera it is the area of the pixel over |n_z|.
     """
     source = graph.pixels.map
     camera = source.camera
     if not camera.central:
         return camera.depth(np.ones(1)) ** 2 / np.abs(source.facing)
-    per_pixel = 1 / (camera.fx * camera.fy) if isinstance(camera, Pinhole) else 1 / np.square(source.focal)
+    if isinstance(camera, Pinhole):
+        per_pixel: float | np.ndarray = 1 / (camera.fx * camera.fy)
+    else:
+        unit = np.stack(unit_coordinates(camera.rays(source.shape)), axis=-1)
+        solid = footprints(unit) / (1 if camera.spherical else unit[..., 2] ** 3)
+        covered = solid.ravel()[source.position]
+        # In a single row or column the rays tell one of the two widths.
+        per_pixel = np.where(np.isfinite(covered), covered, 1 / np.square(source.focal))
     return np.square(camera.depth(potential)) * per_pixel / np.abs(source.facing)
 
 

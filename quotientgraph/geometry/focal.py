@@ -68,3 +68,26 @@ def radians_per_pixel(rays: np.ndarray) -> np.ndarray:
         angle = 2 * np.arcsin(np.minimum(chord / 2, 1.0))
         step = np.fmax(step, angle / np.maximum(high - low, 1).reshape((-1, 1) if axis == 0 else (1, -1)))
     return step
+
+
+def footprints(rays: np.ndarray) -> np.ndarray:
+    """(H, W) solid angle |ray · (∂ray/∂u × ∂ray/∂v)| that each pixel covers, from rays (H, W, 3) of length 1.
+
+    NaN where no neighbour in a row or a column has a ray. Where neighbours share a ray, as where faces of a cube are laid
+    out as a panorama, derivatives are taken over `REACH` pixels to both sides.
+    """
+    shared = any((np.diff(rays, axis=axis) == 0).all(axis=-1).any() for axis in (0, 1))
+    down, right = (_derivative(rays, axis, REACH if shared else 1) for axis in (0, 1))
+    return np.abs((rays * np.cross(right, down)).sum(axis=-1))
+
+
+def _derivative(rays: np.ndarray, axis: int, reach: int) -> np.ndarray:
+    """(H, W, 3) change of the rays per pixel along an axis, one-sided beside rays that do not exist."""
+    n = rays.shape[axis]
+    at = np.arange(n)
+    low, high = (np.take(rays, np.clip(at + step, 0, n - 1), axis) for step in (-reach, reach))
+    before, after = (np.isfinite(end).all(axis=-1, keepdims=True) for end in (low, high))
+    along = (-1, 1, 1) if axis == 0 else (1, -1, 1)
+    back, forth = (x.reshape(along) for x in (np.minimum(at, reach), np.minimum(n - 1 - at, reach)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (np.where(after, high, rays) - np.where(before, low, rays)) / (back * before + forth * after)

@@ -3,10 +3,14 @@
 The tables are the neutral form of every export. Node i is row i of the node columns; edge e joins tail[e] and head[e]. All
 columns hold numbers or truth values, one a row, so that every library and every file format can keep them. Parallel edges
 are allowed.
+
+networkx and igraph keep rows of Python's own numbers. What these do not tell, the names of columns without rows and the
+types of all, goes with the graph as the attribute `column_types`, a text, which GraphML keeps as well.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
@@ -20,6 +24,8 @@ if TYPE_CHECKING:
     import scipy.sparse
 
 Table = dict[str, np.ndarray]
+
+_TYPES = "column_types"  # the name of a graph attribute
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,6 +84,11 @@ class GraphTables:
         low, high = np.minimum(self.tail, self.head).astype(np.int64), np.maximum(self.tail, self.head)
         return len(np.unique(low * self.n_nodes + high)) < self.n_edges
 
+    def _types(self) -> str:
+        """The types of all columns by name, as a text."""
+        tables = {"nodes": self.nodes, "edges": self.edges}
+        return json.dumps({part: {name: x.dtype.name for name, x in table.items()} for part, table in tables.items()})
+
     def to_networkx(self, multi: bool | None = None) -> networkx.Graph:
         """A networkx `Graph`, or a `MultiGraph` whose keys are the numbers of the edges.
 
@@ -91,7 +102,8 @@ class GraphTables:
         multi = self.has_parallel_edges if multi is None else multi
         if not multi and self.has_parallel_edges:
             raise ValueError("multi=False: the graph has parallel edges, which only a MultiGraph can hold")
-        out = networkx.MultiGraph(**self.about) if multi else networkx.Graph(**self.about)
+        about = {**self.about, _TYPES: self._types()}
+        out = networkx.MultiGraph(**about) if multi else networkx.Graph(**about)
         out.add_nodes_from(enumerate(_rows(self.nodes, self.n_nodes)))
         ends = zip(self.tail.tolist(), self.head.tolist())
         rows = _rows(self.edges, self.n_edges)
@@ -122,9 +134,11 @@ class GraphTables:
             found.sort(key=lambda edge: (min(edge[:2]), max(edge[:2])))
         tail = np.array([min(edge[:2]) for edge in found], dtype=np.int32)
         head = np.array([max(edge[:2]) for edge in found], dtype=np.int32)
-        nodes = _columns([graph.nodes[node] for node in order], "node")
-        return cls(nodes or {"node": np.arange(len(order))}, tail, head, _columns([e[3] for e in found], "edge"),
-                   dict(graph.graph))  # fmt: skip
+        about = dict(graph.graph)
+        node_types, edge_types = _read_types(about.pop(_TYPES, None))
+        nodes = _columns([graph.nodes[node] for node in order], "node", node_types)
+        edges = _columns([edge[3] for edge in found], "edge", edge_types)
+        return cls(nodes or {"node": np.arange(len(order))}, tail, head, edges, about)
 
     def to_igraph(self) -> igraph.Graph:
         """An igraph `Graph`; vertices and edges have the numbers that they have here."""
@@ -135,16 +149,19 @@ class GraphTables:
             edges=np.column_stack([self.tail, self.head]),
             vertex_attrs={name: column.tolist() for name, column in self.nodes.items()},
             edge_attrs={name: column.tolist() for name, column in self.edges.items()},
-            graph_attrs=self.about,
+            graph_attrs={**self.about, _TYPES: self._types()},
         )
 
     @classmethod
     def from_igraph(cls, graph: igraph.Graph) -> Self:
         """Read back an igraph graph; its attributes must be numbers or truth values."""
         ends = np.array(graph.get_edgelist(), dtype=np.int32).reshape(-1, 2)
-        nodes = {name: _column(graph.vs[name], f"node attribute {name!r}") for name in graph.vs.attributes()}
-        edges = {name: _column(graph.es[name], f"edge attribute {name!r}") for name in graph.es.attributes()}
         about = {name: graph[name] for name in graph.attributes()}
+        node_types, edge_types = _read_types(about.pop(_TYPES, None))
+        nodes = {name: _column(graph.vs[name], f"node attribute {name!r}", node_types.get(name))
+                 for name in graph.vs.attributes()}  # fmt: skip
+        edges = {name: _column(graph.es[name], f"edge attribute {name!r}", edge_types.get(name))
+                 for name in graph.es.attributes()}  # fmt: skip
         return cls(nodes or {"node": np.arange(graph.vcount())}, ends[:, 0], ends[:, 1], edges, about)
 
     def to_pandas(self) -> tuple[pandas.DataFrame, pandas.DataFrame]:
@@ -216,6 +233,20 @@ class GraphTables:
         return f"<GraphTables: {self.n_nodes} nodes ({nodes}), {self.n_edges} edges ({edges})>"
 
 
+def _read_types(text: str | None) -> tuple[dict[str, np.dtype], dict[str, np.dtype]]:
+    """The types of node and edge columns by name, as `GraphTables._types` wrote them; none for graphs made elsewhere."""
+    if text is None:
+        return {}, {}
+    try:
+        given = json.loads(text)
+        nodes, edges = ({name: np.dtype(kind) for name, kind in given[part].items()} for part in ("nodes", "edges"))
+        if any(dtype.kind not in "biuf" for dtype in (*nodes.values(), *edges.values())):
+            raise ValueError("a type that is neither of numbers nor of truth values")
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"graph: cannot read its attribute {_TYPES!r} ({error}); delete it") from None
+    return nodes, edges
+
+
 def _pandas() -> Any:
     try:
         import pandas
@@ -232,18 +263,23 @@ def _rows(table: Table, n: int) -> Any:
     return (dict(zip(names, row)) for row in zip(*(column.tolist() for column in table.values())))
 
 
-def _columns(rows: list[Mapping[str, Any]], kind: str) -> Table:
+def _columns(rows: list[Mapping[str, Any]], kind: str, types: Mapping[str, np.dtype]) -> Table:
     if not rows:
-        return {}
+        return {name: np.zeros(0, dtype) for name, dtype in types.items()}
     names = list(rows[0])
     for i, row in enumerate(rows):
         if set(row) != set(names):
             raise ValueError(f"graph: {kind} {i} has the attributes {sorted(row)}, the first has {sorted(names)}")
-    return {name: _column([row[name] for row in rows], f"{kind} attribute {name!r}") for name in names}
+    return {name: _column([row[name] for row in rows], f"{kind} attribute {name!r}", types.get(name)) for name in names}
 
 
-def _column(values: list[Any], what: str) -> np.ndarray:
+def _column(values: list[Any], what: str, dtype: np.dtype | None = None) -> np.ndarray:
+    """The values as an array: of the given type where it holds them, since they may have been changed on the way."""
     column = np.array(values)
     if column.ndim != 1 or column.dtype.kind not in "biuf":
         raise ValueError(f"graph: the {what} is not a column of numbers or truth values; leave it out of the graph")
-    return column
+    if dtype is None or (len(column) and column.dtype.kind not in ("iu" if dtype.kind in "iu" else dtype.kind)):
+        return column
+    with np.errstate(over="ignore"):
+        cast = column.astype(dtype)
+    return cast if np.array_equal(cast, column, equal_nan=True) else column

@@ -18,7 +18,8 @@ SUFFIXES = (".graphml", ".csv", ".parquet")
 def write_tables(path: Path | str, tables: GraphTables) -> list[Path]:
     """Write a graph: ``.graphml`` as one file; ``.csv`` or ``.parquet`` as two, whose names end in _nodes and _edges.
 
-    Numbers are kept to the last digit. CSV does not keep `about`. Parquet needs pandas and pyarrow.
+    Numbers are kept to the last digit. CSV keeps neither `about` nor the types of columns: whole numbers are read as int64,
+    others as float64, and columns without rows as int64. Parquet needs pandas and pyarrow.
 
     Returns
     -------

@@ -28,6 +28,8 @@ def stairs(*, view: str = "front", steps: int = 7) -> Model:
     """
     if view not in _STAIR_VIEWS:
         raise ValueError(f"view={view!r} is not known; use one of {', '.join(_STAIR_VIEWS)}")
+    if not isinstance(steps, int | np.integer) or steps < 1:
+        raise ValueError(f"steps={steps!r} must be a whole number of at least 1")
     going, rise, wide = 2.8 / steps, 1.5 / steps, 2.0
     flight = [Box((0, (i + 0.5) * going, (i + 1) * rise / 2), (wide, going, (i + 1) * rise)) for i in range(steps)]
     landing = Box((0, 2.8 + 0.75, 1.5 / 2), (wide, 1.5, 1.5))

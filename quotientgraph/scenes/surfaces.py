@@ -78,6 +78,8 @@ def ramp(*, turns: float = 3.0, rise: float = 0.08, dish: float = 2.5) -> Model:
     Along the border of two turns the normals differ by about `dish` degrees, because the road is slightly
     hollow; the jump does not show otherwise.
     """
+    if not 0 < turns < np.inf:
+        raise ValueError(f"turns={turns} must be a positive number")
     pitch = 0.37 / (turns + 1)
     hollow = np.tan(np.radians(dish)) * pitch / 2
 

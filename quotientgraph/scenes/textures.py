@@ -42,7 +42,10 @@ def texture(kind: str = "waves", shape: tuple[int, int] = (256, 256), *, relief:
         raise ValueError(f"kind={kind!r} is not known; use one of {', '.join(TEXTURES)}")
     shape = checked_shape(shape)
     depth, by_column, by_row = TEXTURES[kind](shape, np.random.default_rng(seed))
-    size = relief * min(shape) / np.ptp(depth)
+    height = np.ptp(depth)
+    if not height > 0:
+        raise ValueError(f"shape={shape}: these are too few pixels for the relief {kind!r}; use at least (8, 8)")
+    size = relief * min(shape) / height
     normals = np.stack([size * by_column, size * by_row, np.full(shape, -1.0)], axis=-1)
     normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
     description = f"A relief of {kind} that tiles, seed {seed}"
