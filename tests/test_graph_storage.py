@@ -16,12 +16,8 @@ def same(a, b):
     for one, other in zip(a.levels, b.levels):
         for name in ("labels", "cut", "contracted", "contracted_at", "inside"):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-        assert (one.level, one.angle, one.preset, one.warnings) == (
-            other.level,
-            other.angle,
-            other.preset,
-            other.warnings,
-        )
+        for name in ("level", "angle", "preset", "formed_by_preset", "warnings"):
+            assert getattr(one, name) == getattr(other, name), name
     for name in ("tail", "head", "removed", "connectivity"):
         np.testing.assert_array_equal(getattr(a.pixels, name), getattr(b.pixels, name))
     for name in ("normals", "index", "position"):
@@ -77,6 +73,13 @@ def test_former_files_load(tmp_path):
     graph.save(tmp_path / "graph.qg")
     rewritten(tmp_path / "graph.qg", lambda arrays, facts: facts.pop("levels"))
     same(graph, QuotientGraph.load(tmp_path / "graph.qg"))
+    QuotientGraph.from_normals(scene.normals, scene.mask, scene.camera, "opencv").save(tmp_path / "graph.qg")
+    for preset in ("best", None):
+        rewritten(
+            tmp_path / "graph.qg",
+            lambda arrays, facts: [facts.pop("formed_by_preset", 0), facts.update(preset=preset)],  # noqa: B023
+        )
+        assert QuotientGraph.load(tmp_path / "graph.qg").formed_by_preset == (preset is not None)
 
 
 @pytest.fixture

@@ -67,7 +67,8 @@ def save_graph(graph: Quotient, path: str | PathLike[str]) -> None:
         "kind": _KIND, "version": _VERSION, "shape": list(source.shape), "camera": camera, "dropped": source.dropped,
         "connectivity": pixels.connectivity, "n_levels": len(levels), "first_level": first.level,
         "levels": [level.level for level in levels], "angle": graph.angle, "preset": graph.preset,
-        "warnings": list(graph.warnings), "wrap": source.wrap.flags.tolist(), "slope": list(source.slope),
+        "formed_by_preset": first.formed_by_preset, "warnings": list(graph.warnings),
+        "wrap": source.wrap.flags.tolist(), "slope": list(source.slope),
         "keeps_slope": source.keeps_slope, "straightened": source.straightened,
     }  # fmt: skip
     arrays["facts"] = np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8)
@@ -120,7 +121,9 @@ def _rebuilt(arrays: dict[str, np.ndarray], facts: dict[str, Any], kind: type[G]
     _need(angle is None or 0 < float(angle) <= 180, "angle")
     _need(preset is None or isinstance(preset, str), "preset")
     said = tuple(str(text) for text in facts["warnings"])
-    graph = replace(graph, angle=angle, preset=preset, warnings=said)
+    # Former files have a preset only if it formed the components.
+    by_preset = bool(facts.get("formed_by_preset", preset is not None))
+    graph = replace(graph, angle=angle, preset=preset, formed_by_preset=by_preset, warnings=said)
     n_levels, first = int(facts["n_levels"]), int(facts["first_level"])
     levels = facts.get("levels", range(first, first + n_levels))  # former files tell the first one only
     _need(0 < len(levels) == n_levels, "levels")
