@@ -277,6 +277,49 @@ def test_a_panorama_stays_closed(shape, limits):
     assert trimesh.Trimesh(mesh.vertices, mesh.faces, process=False).is_watertight
 
 
+def ellipsoid_in_a_cube_map(size):
+    """An ellipsoid seen from inside, off its centre: the distance of each pixel of a panorama made of six faces."""
+    camera = RayMap.cubemap(size)
+    rays = camera.directions / np.linalg.norm(camera.directions, axis=-1, keepdims=True)
+    centre, axes = np.array([0.2, -0.1, 0.3]), np.array([2.0, 1.5, 1.2])
+    a, b = ((rays / axes) ** 2).sum(axis=-1), (rays * centre / axes**2).sum(axis=-1)
+    return (b + np.sqrt(b**2 - a * (((centre / axes) ** 2).sum() - 1))) / a, camera
+
+
+def along_rays(mesh, points, focal):
+    """Largest distance in pixels between points and the nearest triangle in their direction; infinite where none is."""
+    a, b, c = mesh.vertices[mesh.faces].transpose(1, 0, 2)
+    worst = 0.0
+    for point, pixels in zip(points, focal):
+        with np.errstate(all="ignore"):
+            h = np.cross(point, c - a)
+            over = 1 / ((b - a) * h).sum(axis=1)
+            q = np.cross(-a, b - a)
+            u, v, t = over * (-a * h).sum(axis=1), over * (q @ point), over * ((c - a) * q).sum(axis=1)
+            hit = (u > -1e-9) & (v > -1e-9) & (u + v < 1 + 1e-9) & (t > 0)
+        worst = max(worst, (np.exp(np.abs(np.log(t[hit])).min(initial=np.inf)) - 1) * pixels)
+    return worst
+
+
+@pytest.mark.parametrize("size", [20, 32])
+@pytest.mark.parametrize(
+    "limits", [{"max_error": 0.1}, {"max_error": 0.5}, *({"max_faces": n} for n in (3000, 1000, 300, 100))]
+)
+def test_a_cube_map_stays_closed(size, limits):
+    """Several of its pixels have the same ray, so triangles are flat or seen from the edge, and hide no crack."""
+    depth, camera = ellipsoid_in_a_cube_map(size)
+    wrap = Wrap.from_name("auto", camera, depth.shape)
+    full = triangulate(depth, camera, cuts=Cuts.none(wrap.padded(depth.shape)), wrap=wrap)
+    mesh = reduce_mesh(full, camera, wrap=wrap, **limits)
+    most = limits.get("max_faces", len(full.faces))
+    assert (0.7 * most if most < len(full.faces) else 1) <= len(mesh.faces) <= most
+    assert mesh.deviation <= limits.get("max_error", 8)
+    assert (sides(mesh)[1] == 2).all()
+    chosen = np.random.default_rng(0).choice(depth.size, 300, replace=False)
+    focal = np.broadcast_to(camera.focal(depth.shape), depth.shape).ravel()[chosen]
+    assert along_rays(mesh, camera.points(depth).reshape(-1, 3)[chosen], focal) <= mesh.deviation * (1 + 1e-6) + 1e-6
+
+
 @pytest.mark.parametrize("limits", [{"max_error": 0.2}, {"max_faces": 900}])
 def test_tiles_meet_without_a_gap(limits):
     """The far borders have the vertices of the near ones, one tile further."""

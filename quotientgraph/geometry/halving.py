@@ -11,6 +11,8 @@ Beyond the right and lower border of the image, vertices are moved to the border
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from laplacians.core.jit import kernel
@@ -19,11 +21,22 @@ _ROW = (0, 0, 1, 1)
 _COLUMN = (0, 1, 1, 0)
 
 
+@kernel
+def _to_segment(px, py, pz, dx, dy, dz):
+    """Distance from p to the segment from 0 to d."""
+    square = dx * dx + dy * dy + dz * dz
+    t = min(1.0, max(0.0, (px * dx + py * dy + pz * dz) / square)) if square > 0.0 else 0.0
+    px, py, pz = px - t * dx, py - t * dy, pz - t * dz
+    return math.sqrt(px * px + py * py + pz * pz)
+
+
 @kernel(error_model="numpy")  # a plane through the camera is infinitely far
 def _deviation(points, pixels, torn, central, v0, u0, v1, u1, v2, u2):
     """Largest distance in pixels from a triangle to the surface at the pixels in it; infinite if a torn square is in it.
 
-    Assumes corners inside the image, counter-clockwise to the viewer; a triangle without area has no distance.
+    Assumes corners inside the image, counter-clockwise to the viewer; a triangle without area in the image has no distance.
+    Where pixels share their rays, a triangle can be flat in space or be seen from its edge. A ray that does not meet its
+    plane, or meets it at less than half or more than twice the distance, counts by the distance to the nearest side instead.
     """
     if (u1 - u0) * (v2 - v0) == (v1 - v0) * (u2 - u0):
         return 0.0
@@ -39,6 +52,9 @@ def _deviation(points, pixels, torn, central, v0, u0, v1, u1, v2, u2):
     cx, cy, cz = points[v2, u2, 0] - ax, points[v2, u2, 1] - ay, points[v2, u2, 2] - az
     nx, ny, nz = by * cz - bz * cy, bz * cx - bx * cz, bx * cy - by * cx
     level = nx * ax + ny * ay + nz * az
+    dx, dy, dz = cx - bx, cy - by, cz - bz
+    longest = max(bx * bx + by * by + bz * bz, cx * cx + cy * cy + cz * cz, dx * dx + dy * dy + dz * dz)
+    edge_on = abs(level) <= 1e-9 * longest * math.sqrt(ax * ax + ay * ay + az * az)  # or flat, up to rounding
     worst = 0.0
     for v in range(top, bottom + 1):
         for u in range(left, right + 1):
@@ -50,10 +66,16 @@ def _deviation(points, pixels, torn, central, v0, u0, v1, u1, v2, u2):
                 if odd or (inside and 2 * c + u0 - u2 - v0 + v2 <= 0):
                     return np.inf
             if a <= 0 and b <= 0 and c <= 0:
-                here = nx * points[v, u, 0] + ny * points[v, u, 1] + nz * points[v, u, 2]
+                px, py, pz = points[v, u, 0], points[v, u, 1], points[v, u, 2]
+                here = nx * px + ny * py + nz * pz
                 if central:
-                    below = min(here / level, level / here)
+                    below = 0.0 if edge_on else min(here / level, level / here)
                     far = 1.0 / below - 1.0 if below > 0.0 else np.inf
+                    if far > 1.0:
+                        side = _to_segment(px - ax, py - ay, pz - az, bx, by, bz)
+                        side = min(side, _to_segment(px - ax, py - ay, pz - az, cx, cy, cz))
+                        side = min(side, _to_segment(px - ax - bx, py - ay - by, pz - az - bz, dx, dy, dz))
+                        far = min(far, side / math.sqrt(px * px + py * py + pz * pz))
                 else:
                     far = abs((level - here) / nz)
                 worst = max(worst, far * pixels[v, u])

@@ -166,7 +166,7 @@ class _Surface:
         finite = error[(error > low) & (error < _TORN)]
         high = float(finite.max(initial=low))
         count = self.leaves(error, finest, high)[0]
-        low = max(low, 1e-6 * high)
+        low = max(low, 1e-6 * min(high, *self.shape))  # a triangle seen almost from its edge can be off by any number
         for _ in range(30):
             if count > 0.99 * max_faces or high <= low * (1 + 1e-6):
                 break

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..geometry.mesh import Mesh
 from .atomic import OutputError, atomic
+from .texture_corners import texture_corners
 
 _WIDTH = {"SCALAR": 1, "VEC2": 2, "VEC3": 3}
 _FLOAT, _UNSIGNED, _VERTICES, _INDICES = 5126, 5125, 34962, 34963  # numbers of the specification
@@ -104,12 +105,15 @@ def write_glb(path: Path, mesh: Mesh, texture: np.ndarray | None = None, coarser
 
 
 def _primitive(mesh: Mesh, buffer: _Buffer, textured: bool) -> dict[str, Any]:
-    xyz = mesh.vertices.astype("<f4")
+    xyz, normals, faces = mesh.vertices.astype("<f4"), mesh.normals.astype("<f4"), mesh.faces
+    if textured:  # a vertex has one place in the picture, so those at a seam are there twice
+        uv, vertex, faces = texture_corners(mesh)
+        xyz, normals = xyz[vertex], normals[vertex]
     attributes = {
         "POSITION": buffer.accessor(xyz, "VEC3", min=xyz.min(axis=0).tolist(), max=xyz.max(axis=0).tolist()),
-        "NORMAL": buffer.accessor(mesh.normals.astype("<f4"), "VEC3"),
+        "NORMAL": buffer.accessor(normals, "VEC3"),
     }
-    indices = buffer.accessor(mesh.faces.astype("<u4"), "SCALAR")
+    indices = buffer.accessor(faces.astype("<u4"), "SCALAR")
     if textured:
-        attributes["TEXCOORD_0"] = buffer.accessor(mesh.uv.astype("<f4"), "VEC2")
+        attributes["TEXCOORD_0"] = buffer.accessor(uv.astype("<f4"), "VEC2")
     return {"attributes": attributes, "indices": indices, "material": 0}

@@ -22,6 +22,7 @@ from .atomic import OutputError, atomic
 from .formats import InputError, read_arrays
 from .glb_files import write_glb
 from .orientation import stated_orientation
+from .texture_corners import texture_corners
 
 NO_TRIANGLE = "the surface has no triangle, because nowhere three pixels of a square of 2 × 2 lie on one surface"
 MeshWriter = Callable[[Path, Mesh, "np.ndarray | None"], None]
@@ -165,7 +166,7 @@ def _write_ply(path: Path, mesh: Mesh, texture: np.ndarray | None) -> None:
     colours = None
     if texture is not None:
         rows, columns = texture.shape[:2]
-        u, v = mesh.uv.T
+        u, v = mesh.uv.T % 1  # the far border of a tile repeats the near one
         colours = texture[(v * rows).astype(int), (u * columns).astype(int)]
     with atomic(path) as part, part.open("wb") as file:
         _ply(file, mesh.vertices, mesh.normals, colours, mesh.faces)
@@ -204,8 +205,10 @@ def _write_obj(path: Path, mesh: Mesh, texture: np.ndarray | None) -> None:
         if texture is None:
             file.writelines(_lines("f %d//%d %d//%d %d//%d\n", numbers.repeat(2, axis=1)))
         else:
-            file.writelines(_lines("vt %.9g %.9g\n", mesh.uv * [1, -1] + [0, 1]))  # v is from the bottom here
-            file.writelines(_lines("f %d/%d/%d %d/%d/%d %d/%d/%d\n", numbers.repeat(3, axis=1)))
+            uv, _, places = texture_corners(mesh)
+            file.writelines(_lines("vt %.9g %.9g\n", uv * [1, -1] + [0, 1]))  # v is from the bottom here
+            corners = np.stack([numbers, places + 1, numbers], axis=-1).reshape(-1, 9)
+            file.writelines(_lines("f %d/%d/%d %d/%d/%d %d/%d/%d\n", corners))
 
 
 def _lines(pattern: str, rows: np.ndarray, chunk: int = 65536) -> Iterator[bytes]:

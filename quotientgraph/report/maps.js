@@ -49,10 +49,11 @@ const packed = {
   }
 
   function value(k, i) {
-    const { low, high, log, bytes } = about.maps[k], code = data.values[k][i];
+    const { low, high, log, steps } = about.maps[k], code = data.values[k][i];
     if (!code) return null;
-    const t = (code - 1) / (256 ** bytes - 2);
-    return log ? low * (high / low) ** t : low + t * (high - low);
+    if (log && code === 1) return 0;
+    const t = (code - (log ? 2 : 1)) / steps;
+    return log ? low ** (1 - t) * high ** t : low + t * (high - low);
   }
   const told = (x, digits) => {
     const size = Math.abs(x);
@@ -155,7 +156,7 @@ const packed = {
     const i = row * columns + column, parts = [["Column", about.first[1] + column * step], ["row", about.first[0] + row * step]];
     const solid = data.component[i] > 0;
     if (solid) {
-      about.maps.forEach((one, k) => { const x = value(k, i); if (x !== null) parts.push([one.name, told(x, 2 * one.bytes) + one.unit]); });
+      about.maps.forEach((one, k) => { const x = value(k, i); if (x !== null) parts.push([one.name, told(x, one.digits) + one.unit]); });
       const k = Number(level.value);
       parts.push([`Component of Q${about.levels[k][0]}`, data.names[data.whole[k][data.component[i] - 1]]]);
     } else parts.push(["no surface here", ""]);

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .color import Scale, label_colors
-from .pictures import residual_scale, stable_labels
+from .pictures import stable_labels
 from .regions import Region
 from .viewer_mesh import byte_planes
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MAX_POINTS = 120_000
 MAX_LEVELS = 40
+_MOST = 65533  # steps that two bytes can tell apart, beside "none" and 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,16 +39,42 @@ class Reading:
         What follows the number, such as "°".
     values : (H, W) float64, NaN where there is none
     scale : Scale
-        Values are stored in even steps of it.
-    fine : bool
-        Whether to store two bytes a value, and not one.
+        Values are stored in even steps of it. It reaches from the smallest to the largest, so that none is clipped; on a
+        logarithmic one no value is negative, and 0 is stored exactly.
+    digits : int
+        How many digits are shown.
     """
 
     name: str
     unit: str
     values: np.ndarray
     scale: Scale
-    fine: bool = False
+    digits: int
+
+    @classmethod
+    def of_sizes(cls, name: str, unit: str, values: np.ndarray) -> Reading:
+        """Return the reading of values that are not negative and may span many decades."""
+        values = np.where(values < 1e-100, 0.0, values)  # two bytes hold 142 decades
+        return cls(name, unit, values, Scale.of(values, log=True), 3)
+
+    @property
+    def steps(self) -> int:
+        """Number of steps of the scale: on a logarithmic one of half a per cent, if three digits are shown."""
+        if self.scale.log:
+            span = math.log(self.scale.high) - math.log(self.scale.low)
+            return min(_MOST, math.ceil(span / (5 * 10.0**-self.digits)))
+        return _MOST if self.digits > 2 else 250
+
+    def codes(self, thin: tuple[slice, slice]) -> np.ndarray:
+        """0 where there is no value, then 0 itself on a logarithmic scale, then the steps; uint8 or uint16."""
+        values = self.values[thin]
+        first = 2 if self.scale.log else 1
+        with np.errstate(invalid="ignore"):
+            codes = first + np.round(np.nan_to_num(self.scale(values)) * self.steps)
+        if self.scale.log:
+            codes[values == 0] = 1
+        codes[~np.isfinite(values)] = 0
+        return codes.astype(np.uint8 if first + self.steps < 256 else np.uint16)
 
 
 def readings_of(
@@ -57,19 +84,19 @@ def readings_of(
     prior: np.ndarray | None = None,
 ) -> list[Reading]:
     """Return the values of a result that can be read under the pointer."""
-    found = [Reading("Depth", "", result.depth, Scale.of(result.depth), True)]
+    found = [Reading("Depth", "", result.depth, Scale.of(result.depth), 4)]
     if prior is not None:
-        found.append(Reading("Prior", "", prior, Scale.of(prior), True))
+        found.append(Reading("Prior", "", prior, Scale.of(prior), 4))
     confidence = getattr(result, "confidence", None)
     if confidence is not None:
-        found.append(Reading("Confidence", "", confidence, Scale(0.0, 1.0)))
+        found.append(Reading("Confidence", "", confidence, Scale(0.0, 1.0), 2))
     residual = getattr(result, "discontinuity", None)
     if residual is not None:
-        found.append(Reading("Residual", " px", np.abs(residual), residual_scale(residual)))
+        found.append(Reading.of_sizes("Residual", " px", np.abs(residual)))
     if angle is not None:
-        found.append(Reading("Angle to the input", "°", angle, Scale.of(angle, log=False)))
+        found.append(Reading.of_sizes("Angle to the input", "°", angle))
     if error is not None:
-        found.append(Reading("Error", " %", 100 * error, residual_scale(100 * error)))
+        found.append(Reading.of_sizes("Error", " %", 100 * error))
     return found
 
 
@@ -85,7 +112,8 @@ def pack_readings(
     valid = np.isfinite(result.depth)[crop]
     step = max(1, math.ceil(math.sqrt(valid.size / MAX_POINTS)))
     thin = (slice(crop[0].start, crop[0].stop, step), slice(crop[1].start, crop[1].stop, step))
-    parts = [byte_planes(_codes(one.values[thin], one.scale, one.fine)) for one in readings]
+    codes = [one.codes(thin) for one in readings]
+    parts = [byte_planes(one) for one in codes]
     place = np.zeros(result.depth.shape, dtype=np.uint8)
     for k, region in reversed(list(enumerate(regions, start=1))):
         place[region.mask] = k
@@ -119,9 +147,11 @@ def pack_readings(
                 "low": _number(one.scale.low),
                 "high": _number(one.scale.high),
                 "log": one.scale.log,
-                "bytes": 2 if one.fine else 1,
+                "steps": one.steps,
+                "digits": one.digits,
+                "bytes": stored.itemsize,
             }
-            for one in readings
+            for one, stored in zip(readings, codes, strict=True)
         ],
     }
     return about, base64.b64encode(gzip.compress(b"".join(parts), 9, mtime=0)).decode()
@@ -129,12 +159,3 @@ def pack_readings(
 
 def _number(value: float) -> float:
     return float(f"{value:.9g}")
-
-
-def _codes(values: np.ndarray, scale: Scale, fine: bool) -> np.ndarray:
-    """0 where there is no value, and whole numbers from 1 to the largest from one end of the scale to the other."""
-    kind = np.uint16 if fine else np.uint8
-    most = np.iinfo(kind).max
-    with np.errstate(invalid="ignore"):
-        codes = np.where(np.isfinite(values), 1 + np.round(np.nan_to_num(scale(values)) * (most - 1)), 0)
-    return codes.astype(kind)
