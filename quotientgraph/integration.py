@@ -107,7 +107,7 @@ prior_confidence, anchors, contacts
         As in `QuotientGraph.optimize`. What is not given is the method's own default. A peer takes some of them, see
         `quotientgraph.baselines`, and refuses the others.
     rtol : float, optional
-        Tolerance of the linear solves of "bini", "logdepth" and "logdepth-d".
+        Tolerance of the linear solves of "bini", "logdepth" and "logdepth-d", between 0 and 1.
 
     Returns
     -------

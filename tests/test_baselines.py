@@ -231,3 +231,10 @@ def test_progress_is_reported():
         seen = []
         result = _run(scene, method, progress=seen.append)
         assert [step.iteration for step in seen] == [step.iteration for step in result.history]
+
+
+@pytest.mark.parametrize("method", ["bini", "logdepth", "logdepth-d"])
+@pytest.mark.parametrize("rtol", [float("nan"), -1.0, 0.0, 5.0])
+def test_a_tolerance_must_lie_between_0_and_1(method, rtol):
+    with pytest.raises(ValueError, match=rf"rtol={rtol} must lie between 0 and 1"):
+        _run(scenes.make("plane", shape=(8, 9)), method, rtol=rtol)

@@ -111,6 +111,24 @@ def test_failed_cells_and_other_code_are_redone(plane, tmp_path, monkeypatch):
     assert Journal(journal.path, any_code=True).find(job) is not None
 
 
+def test_a_cell_without_a_metric_is_redone(plane, tmp_path, monkeypatch):
+    """A metric that a plugin adds later is measured for the cells that were finished before, with `any_code` too."""
+    path, job = tmp_path / "j.jsonl", Job(plane, "poisson")
+    bench_runs.run_jobs([job], Journal(path), progress=False)
+    monkeypatch.setitem(METRICS, "spread", lambda result, maps: float(np.nanstd(result.depth)))
+    assert Journal(path).find(job) is None
+    assert Journal(path, any_code=True).find(job) is None
+    (record,) = bench_runs.run_jobs([job], Journal(path), progress=False)
+    assert record["spread"] >= 0
+    assert Journal(path).find(job) == record
+
+
+@pytest.mark.parametrize("shape", ["40", "40x", "x40", "40x50x60", "-4x5", "4.5x6"])
+def test_a_shape_that_is_not_understood(shape):
+    with pytest.raises(ValueError, match=f"boxes.*shape={shape} must be shape=HEIGHTxWIDTH"):
+        find([f"scene:boxes?shape={shape}"])[0].maps  # noqa: B018
+
+
 def test_a_killed_run_continues(tmp_path):
     """Kill a run after its first cells; the next one keeps them."""
     (tmp_path / "stuck.py").write_text(

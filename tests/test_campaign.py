@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from quotientgraph.campaign import ATTACKS, trial
+from quotientgraph.campaign import ATTACKS, kernel_caches, trial
 from quotientgraph.campaign.interruptions import whole
 from quotientgraph.campaign.trial import Outcome, in_child
 
@@ -86,6 +86,14 @@ def test_a_mixture_is_noticed(tmp_path):
     (tmp_path / "manifest.json").unlink()
     assert "no manifest" in whole(tmp_path)
     assert "gone" in whole(tmp_path / "none")
+
+
+def test_caches_that_cannot_be_used_leave_nothing_to_others(tmp_path, monkeypatch):
+    """Each process has a folder for temporary files of its own, where no other one finds its kernels."""
+    monkeypatch.setattr(kernel_caches, "_ONE", "import tempfile; print(tempfile.gettempdir())")
+    found = [kernel_caches._start(tmp_path, "cache").communicate()[0].strip() for _ in range(2)]
+    assert found[0] != found[1]
+    assert all(Path(folder).parent == tmp_path for folder in found)
 
 
 def test_a_small_campaign():

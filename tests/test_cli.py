@@ -142,6 +142,9 @@ def test_no_command_prints_help(capsys):
         (["integrate", "x.png", "--prior-weight", "2"], "no --depth-prior"),
         (["demo", "--scene", "moon"], "'moon' is not a scene; use one of boxes"),
         (["solvers", "--solver", "magic", "--bench", "x.npz"], "'magic' cannot be used here; use one of auto"),
+        (["solvers", "--solver", "direct"], "argument --solver: it does nothing without --bench FILE"),
+        (["solvers", "--repeat", "0"], "argument --repeat: it does nothing without --bench FILE"),
+        (["solvers", "--repeat", "0", "--bench", "x.npz"], "--repeat: 0 must be at least 1"),
         (["completion", "tcsh"], "invalid choice: 'tcsh'"),
     ],
 )

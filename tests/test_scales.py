@@ -10,6 +10,7 @@ import pytest
 
 from quotientgraph import QuotientGraph, Step, scenes, solvers
 from quotientgraph.geometry.jumps import bini
+from quotientgraph.method import optimize
 
 ALL = ["direct", "multigrid", "numba", "scipy"]
 
@@ -199,14 +200,67 @@ def test_a_backend_that_fails_is_named(answer, told, after, noisy_graph):
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [lambda s: solution("text"), lambda s: type("Only", (), {"x": np.zeros(s.n)})()],
-    ids=["text", "incomplete"],
+    ("answer", "told"),
+    [
+        (lambda s: solution("text"), "x is a str, not an array"),
+        (lambda s: type("Only", (), {"x": np.zeros(s.n)})(), "without converged"),
+        (lambda s: solvers.Solution(np.zeros(s.n), False, None, 0.0), "iterations=None"),
+        (lambda s: solvers.Solution(np.zeros(s.n), False, 1, None), "residual=None"),
+        (lambda s: solvers.Solution(np.zeros(s.n), np.ones(2, bool), 1, 0.0), r"converged=array\("),
+        (lambda s: solution(solvers.get("direct").solve(s).x * (1 + 1j)), "x is complex128; expected real numbers"),
+    ],
+    ids=["text", "incomplete", "iterations", "residual", "converged", "complex"],
 )
-def test_an_answer_that_is_no_solution_is_named(answer, noisy_graph):
-    """An answer that is not a `Solution` of numbers is refused in the same way."""
-    with pytest.raises(solvers.SolverError, match="backend Misbehaving, iteration 0"):
+def test_an_answer_that_is_no_solution_is_named(answer, told, noisy_graph):
+    """An answer that is not a `Solution` of real numbers is refused in the same way."""
+    with pytest.raises(solvers.SolverError, match=f"backend Misbehaving, iteration 0: .*{told}"):
         noisy_graph(5, (20, 20)).optimize(solver=Misbehaving(answer, 0))
+
+
+class Unprepared:
+    """A backend that cannot prepare itself."""
+
+    def prepare(self, pattern):
+        raise RuntimeError("out of order")
+
+    def solve(self, system):
+        return solvers.get("direct").solve(system)
+
+
+def test_a_backend_that_fails_to_prepare_is_named(noisy_graph, monkeypatch):
+    """An exception in `prepare` becomes a `SolverError`, beside the filling and after a merge."""
+    graph, told = noisy_graph(5, (20, 20)), r"backend Unprepared, iteration {}: .*RuntimeError: out of order"
+    with pytest.raises(solvers.SolverError, match=told.format("[1-9]")):
+        graph.optimize(solver=Unprepared(), merge_every=2)
+    monkeypatch.setattr(optimize, "_MANY_CUT", 10)
+    with pytest.raises(solvers.SolverError, match=told.format(0)):
+        graph.optimize(solver=Unprepared(), preset="paper")
+
+
+def partly(part, claim):
+    """A backend that goes part of the way to the solution, says that it has converged, and claims a residual."""
+    return Misbehaving(lambda s: solvers.Solution(part * solvers.get("direct").solve(s).x, True, 1, claim), 0)
+
+
+@pytest.mark.parametrize(
+    ("part", "claim", "converged"),
+    [
+        (0.6, 1e-12, False),
+        (0.6, np.nan, False),
+        (0.9, 1e-3, False),
+        (0.9, 0.05, True),
+        (0.9995, 1e-12, True),
+        (0.9995, np.nan, True),
+    ],
+)
+def test_the_residual_is_measured(part, claim, converged, noisy_graph):
+    """It is not taken from the backend. If it is far above what the backend says, the solution has not converged."""
+    system = solvers.LaplacianSystem.from_edges(3, [0, 1], [1, 2], [1.0, 2.0], [2.0, 1.0])
+    found = solvers.solve_checked(partly(part, claim), system, system.energy, 0)
+    assert found.residual == pytest.approx(1 - part)
+    assert found.converged is converged
+    warnings = noisy_graph(5, (20, 20)).optimize(solver=partly(part, claim)).warnings
+    assert any("solver did not reach its tolerance in" in text for text in warnings) is not converged
 
 
 def test_a_backend_that_gives_up_is_reported(noisy_graph):

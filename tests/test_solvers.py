@@ -123,6 +123,51 @@ def test_solving_changes_nothing(backend):
         np.testing.assert_array_equal(new, old)
 
 
+@pytest.mark.parametrize("name", ["two unknowns", "pieces", "uniform grid"])
+def test_a_system_cannot_be_changed(name):
+    """What solvers work in is a copy, and the rest is read-only: no backend can spoil the system for the check."""
+    system = solvers.LaplacianSystem.from_edges(*SYSTEMS[name])
+    known = system.rhs, system.diagonal, system.matrix.toarray(), solvers.get("direct").solve(system).x
+    for own in (system.rhs, system.diagonal, system.matrix.data):
+        own *= 2.0
+    for array in (system.weight, system.flow, system.ground, system.totals, system.edges[2]):
+        with pytest.raises(ValueError, match="read-only"):
+            array *= 2.0
+    now = system.rhs, system.diagonal, system.matrix.toarray(), solvers.get("direct").solve(system).x
+    for old, new in zip(known, now):
+        np.testing.assert_array_equal(new, old)
+
+
+def test_the_residual_where_b_is_zero():
+    """Any x that leaves something is infinitely far off, and dividing by zero is no answer."""
+    system = solvers.LaplacianSystem.from_edges(*SYSTEMS["b is zero"])
+    assert system.residual(np.ones(system.n)) == 0.0
+    assert system.residual(np.arange(system.n)) == np.inf
+
+
+class Textbook:
+    """Conjugate gradients as in a textbook: the right-hand side becomes the residual in place."""
+
+    def solve(self, system):
+        x, r = np.zeros(system.n), system.rhs
+        p, rr = r.copy(), r @ r
+        while rr > 1e-20 * (system.rhs @ system.rhs):
+            q = system.apply(p)
+            step = rr / (p @ q)
+            x += step * p
+            r -= step * q
+            before, rr = rr, r @ r
+            p = r + rr / before * p
+        return solvers.Solution(system.centred(x), True, 1, system.residual(x))
+
+
+def test_conjugate_gradients_of_a_textbook():
+    system = solvers.LaplacianSystem.from_edges(*SYSTEMS["uniform grid"])
+    found = solvers.solve_checked(Textbook(), system, np.inf, 0)
+    assert found.converged
+    np.testing.assert_allclose(found.x, solvers.get("direct").solve(system).x, atol=1e-8)
+
+
 def test_new_weights_on_a_known_pattern(backend):
     """What a backend keeps of a pattern serves other weights, zero ones included."""
     n, tail, head, weight, target = grid(25, 30, 2.0)
@@ -396,6 +441,43 @@ def test_npz_round_trip(system, tmp_path):
     np.testing.assert_allclose(back.rhs, system.rhs, rtol=1e-12, atol=1e-14 * np.abs(system.flow).max(initial=0))
 
 
+def test_the_path_is_taken_as_it_is(tmp_path):
+    """A name without a suffix is written and read under that name."""
+    solvers.LaplacianSystem.from_edges(*SYSTEMS["pieces"]).save(tmp_path / "system")
+    assert [path.name for path in tmp_path.iterdir()] == ["system"]
+    assert solvers.LaplacianSystem.load(tmp_path / "system").n == 405
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("tail", [0.5, 1]),
+        ("tail", [2**40, 1]),
+        ("head", [np.nan, 1]),
+        ("weight", [1j, 1]),
+        ("target", ["a", "b"]),
+        ("n", [3, 3]),
+        ("n", 2.5),
+        ("n", -1),
+        ("weight", 1.0),
+    ],
+)
+def test_loading_arrays_of_a_wrong_kind_is_refused(name, value, tmp_path):
+    """Nothing is rounded, cut or wrapped around in silence; the file and the array are named."""
+    arrays = {"n": 3, "tail": [0, 1], "head": [1, 2], "weight": [1.0, 1.0], "target": [0.0, 1.0], name: value}
+    np.savez(tmp_path / "theirs.npz", **arrays)
+    with pytest.raises(ValueError, match=rf"theirs\.npz: .*{name}"):
+        solvers.LaplacianSystem.load(tmp_path / "theirs.npz")
+
+
+def test_whole_numbers_may_be_of_any_type(tmp_path):
+    """Programs that know no other numbers write floats."""
+    np.savez(
+        tmp_path / "theirs.npz", n=3.0, tail=[0.0, 1.0], head=np.array([1, 2], np.uint8), weight=[1, 2], target=[0, 1]
+    )
+    np.testing.assert_array_equal(solvers.LaplacianSystem.load(tmp_path / "theirs.npz").diagonal, [1, 3, 2])
+
+
 def test_loading_something_else_is_refused(tmp_path):
     np.savez(tmp_path / "other.npz", n=3, tail=[0])
     with pytest.raises(ValueError, match="not a dumped system, it has no head, target, weight"):
@@ -457,6 +539,8 @@ def test_registering(clean_registry):
     assert isinstance(solvers.get("mine"), solvers.Solver)
     assert registry.name_of(Mine()) == "mine"
     assert registry.name_of(solvers.get("auto")) == "auto"
+    assert registry.name_of(solvers.Dumping(Mine(), "folder")) == "mine"
+    assert registry.name_of(solvers.Dumping(Textbook(), "folder")) == "Textbook"
     for name, factory in (("", Mine), (None, Mine), ("mine", 3)):
         with pytest.raises(ValueError, match="name" if factory is Mine else "factory"):
             solvers.register(name, factory)

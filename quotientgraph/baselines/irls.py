@@ -131,6 +131,7 @@ def reweighted(
         "auto" is conjugate gradients that stop at `rtol` times the whole right-hand side. Any other solves each
         correction to its own tolerance.
     rtol : float
+        Between 0 and 1.
     progress : bool or callable
         True for a progress bar, or a function that is given every `Step`.
 
@@ -138,6 +139,8 @@ def reweighted(
     -------
     Outcome
     """
+    if not 0 < rtol < 1:
+        raise ValueError(f"rtol={rtol} must lie between 0 and 1")
     needs_pixels(graph)
     outliers = Outliers.from_settings(settings)
     loop = _Loop(graph, scheme, outliers, solver, rtol)

@@ -146,7 +146,9 @@ def _scene(text: str, read: Callable[[str, dict[str, Any]], Scene]) -> tuple[Sce
     if len(worse) > 1:
         raise ValueError(f"{text}: give one of bits, noise, bias and turn")
     if "shape" in options:
-        height, width = options["shape"].lower().split("x")
+        height, cross, width = options["shape"].lower().partition("x")
+        if not (cross and height.isdecimal() and width.isdecimal()):
+            raise ValueError(f"{text}: shape={options['shape']} must be shape=HEIGHTxWIDTH, for instance shape=60x80")
         options["shape"] = (int(height), int(width))
     values = {key: _number(value) for key, value in options.items()}
     return read(name, values), "".join(worse), int(values.get("seed", 0))

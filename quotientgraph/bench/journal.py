@@ -1,7 +1,7 @@
 """The journal of a benchmark: one line of JSON for each finished cell, so that a run that was killed can continue.
 
-A cell counts as finished if the same job was measured by the same code. A line that was cut off in the middle is ignored,
-and failed cells are tried again.
+A cell counts as finished if the same job was measured by the same code, with every metric that is known now. A line that
+was cut off in the middle is ignored, and failed cells are tried again.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import laplacians
 
 from .. import __version__
 from .jobs import Job, Record
+from .measure import METRICS
 
 _PACKAGES = ("quotientgraph", "numpy", "scipy", "numba", "igraph", "pyamg", "cupy")
 
@@ -59,9 +60,12 @@ class Journal:
             self.records[record["key"]] = record
 
     def find(self, job: Job) -> Record | None:
-        """Return the record of a job if it was finished by this code (or by any code, with `any_code`); else None."""
+        """Return the record of a job if it was finished by this code (or by any code, with `any_code`); else None.
+
+        A record that lacks a metric is not finished: a plugin has added the metric since.
+        """
         record = self.records.get(job.key)
-        if record is None or record["status"] != "ok":
+        if record is None or record["status"] != "ok" or not METRICS.keys() <= record.keys():
             return None
         return record if self.any_code or record.get("code") == code_digest() else None
 

@@ -30,6 +30,6 @@ class PaperCG:
         if not system.rhs.any():
             return laplacians.Solution(x, True, 0, 0.0)
         used = conjugate_gradients(
-            start, neighbour, system.weight[pair], system.diagonal, system.rhs.copy(), x, self.rtol, self.maxiter
+            start, neighbour, system.weight[pair], system.diagonal, system.rhs, x, self.rtol, self.maxiter
         )
         return laplacians.Solution(system.centred(x), used < self.maxiter, used, system.residual(x))

@@ -27,9 +27,11 @@ print(hashlib.sha256(result.depth.tobytes()).hexdigest())
 """
 
 
-def _start(cache: Path, limit: int = 0, n_threads: int = 1) -> subprocess.Popen:
-    """A process that integrates; with two threads it compiles in a second process of its own as well."""
-    env = {**os.environ, "NUMBA_CACHE_DIR": str(cache), "NUMBA_NUM_THREADS": str(n_threads)}
+def _start(folder: Path, cache: str, limit: int = 0, n_threads: int = 1) -> subprocess.Popen:
+    """A process that integrates with a cache in a folder; with two threads it compiles in a second process as well."""
+    # Where a cache cannot be used, kernels are kept among the temporary files. No other process may find them there.
+    own = tempfile.mkdtemp(dir=folder)
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(folder / cache), "NUMBA_NUM_THREADS": str(n_threads), "TMPDIR": own}
     command = [sys.executable, "-P", "-c", _ONE, str(limit)]
     return subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -67,7 +69,7 @@ def cases(report: Any, count: int, seed: int) -> None:
     random = np.random.default_rng(seed)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        first = _start(folder / "good")
+        first = _start(folder, "good")
         known, err = first.communicate()
         known = known.strip()
         if first.returncode:
@@ -76,13 +78,13 @@ def cases(report: Any, count: int, seed: int) -> None:
             shutil.rmtree(folder / "bad", ignore_errors=True)
             shutil.copytree(folder / "good", folder / "bad")
             report.begin(f"case {case}: {_damage(folder / 'bad', random)}")
-            tries = (_verdict(_start(folder / "bad", n_threads=1 + case % 2), known) for _ in range(2))
+            tries = (_verdict(_start(folder, "bad", n_threads=1 + case % 2), known) for _ in range(2))
             report.end(next(filter(None, tries), None))
         report.begin("a cache on a full disk")
-        report.end(_verdict(_start(folder / "full", 2000), known))
+        report.end(_verdict(_start(folder, "full", 2000), known))
         report.begin("a cache that cannot be made")
         (folder / "file").touch()
-        report.end(_verdict(_start(folder / "file" / "cache"), known))
+        report.end(_verdict(_start(folder, "file/cache"), known))
 
 
 def together(report: Any, count: int, seed: int, n_processes: int = 4) -> None:
@@ -92,7 +94,8 @@ def together(report: Any, count: int, seed: int, n_processes: int = 4) -> None:
     """
     random, known = np.random.default_rng(seed), ""
     with tempfile.TemporaryDirectory() as name:
-        good, shared = Path(name) / "good", Path(name) / "shared"
+        folder = Path(name)
+        good, shared = folder / "good", folder / "shared"
         for case in range(count):
             shutil.rmtree(shared, ignore_errors=True)
             empty = case % 2 == 0
@@ -101,7 +104,7 @@ def together(report: Any, count: int, seed: int, n_processes: int = 4) -> None:
                 for _ in range(8):
                     _damage(shared, random)
             n_threads = 1 + case // 2 % 2
-            processes = [_start(shared, n_threads=n_threads) for _ in range(n_processes)]
+            processes = [_start(folder, shared.name, n_threads=n_threads) for _ in range(n_processes)]
             for i, process in enumerate(processes):
                 report.begin(f"round {case}, {'an empty' if empty else 'a damaged'} cache, process {i}")
                 out, err = process.communicate()

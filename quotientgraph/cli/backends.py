@@ -12,7 +12,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--bench", nargs="+", metavar="FILE", help="time them on systems from `integrate --dump-systems DIR`"
     )
     parser.add_argument("--solver", action="append", metavar="NAME", help="time only this backend; may be repeated")
-    parser.add_argument("--repeat", type=int, default=3, metavar="N", help="solve N times and report the fastest (3)")
+    parser.add_argument("--repeat", type=int, metavar="N", help="solve N times and report the fastest (3)")
     parser.add_argument("--json", action="store_true", help="print it as JSON")
 
 
@@ -21,6 +21,9 @@ def run(args: argparse.Namespace) -> int:
 
     if args.bench:
         return _bench(args)
+    for option, value in (("--solver", args.solver), ("--repeat", args.repeat)):
+        if value is not None:
+            raise UsageError(f"argument {option}: it does nothing without --bench FILE; add that, or leave it out")
     rows = comparison.listing()
     if args.json:
         print_json(rows)
@@ -37,13 +40,14 @@ def _bench(args: argparse.Namespace) -> int:
     import laplacians
     from laplacians import comparison
 
-    if args.repeat < 1:
-        raise UsageError(f"argument --repeat: {args.repeat} must be at least 1")
+    repeat = 3 if args.repeat is None else args.repeat
+    if repeat < 1:
+        raise UsageError(f"argument --repeat: {repeat} must be at least 1")
     known = ["auto", *laplacians.available()]
     for name in args.solver or ():
         if name not in known:
             raise UsageError(f"argument --solver: {name!r} cannot be used here; use one of {', '.join(known)}")
-    timings = comparison.compare(args.bench, args.solver, args.repeat)
+    timings = comparison.compare(args.bench, args.solver, repeat)
     if args.json:
         print_json(comparison.rows(timings))
     else:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from laplacians.checked import prepare_checked
 from laplacians.core.arrays import array_namespace, to_device
 from laplacians.core.jit import WHOLE, kernel, portion
 from laplacians.system import Pattern
@@ -47,11 +48,10 @@ class Borders:
         return cls(pattern, start, graph.cut[order])
 
     @classmethod
-    def prepared(cls, graph: Quotient, solver: Any) -> Borders:
+    def prepared(cls, graph: Quotient, solver: Any, iteration: int) -> Borders:
         """Group the cut edges of a graph, and let a solver that can begin with the pattern alone do so."""
         borders = cls.from_graph(graph)
-        if hasattr(solver, "prepare"):
-            solver.prepare(borders.pattern)
+        prepare_checked(solver, borders.pattern, iteration)
         return borders
 
 

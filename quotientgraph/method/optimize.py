@@ -189,7 +189,7 @@ def optimize(
         whole = graph if hooks.absorb is None else hooks.absorb(graph)
         # What joining leaves of the components is not known yet, and large maps need the memory for filling.
         certain = hooks.join is None and known is None and xp is np and isinstance(whole.jump, np.ndarray)
-        ahead = Later(Borders.prepared, whole, backend) if certain and len(whole.cut) > _MANY_CUT else None
+        ahead = Later(Borders.prepared, whole, backend, 0) if certain and len(whole.cut) > _MANY_CUT else None
         inside = fill(whole, fill_backend, hooks.leave_out, hooks.precise)
         filled = laplacians.working_clock()
         joined = None if hooks.join is None else hooks.join(whole, inside.potential)

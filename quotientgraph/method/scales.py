@@ -197,7 +197,7 @@ class Scales:
         if self.xp is np:
             scale = self.outliers.scale(graph.pixels.map)
             last = self.iteration >= self.settings.max_iterations
-            borders = Borders.prepared(graph, None if last or self.known else self.solver)
+            borders = Borders.prepared(graph, None if last or self.known else self.solver, self.iteration)
             self._enter(graph, CutEdges.from_graph(graph, self.base, scale, borders, given_up=cut))
             return
         became = self.xp.empty(cut.pattern.n, dtype=np.int32)

@@ -3,7 +3,7 @@
 A backend is any class whose instances have ``solve(system) -> Solution``; its constructor takes its options as
 keywords. Another package adds one by declaring an entry point in the group ``quotientgraph.solvers``. A backend is given
 systems of numpy arrays, unless its class says ``on_device = True``: then it is given them as they are, which may be on the
-GPU. It may have ``prepare(pattern)``, to begin with what depends on the pattern alone.
+GPU. It may have ``prepare(pattern)``, to begin with what depends on the pattern alone, but must be able to solve without it.
 """
 
 from __future__ import annotations
@@ -167,11 +167,15 @@ def get(name: str, **options: Any) -> Solver:
 
 
 def name_of(solver: Any) -> str:
-    """The name under which the class of a solver is registered, or else the name of the class."""
-    kind = type(solver)
-    if kind is Auto:
-        return "auto"
-    return next((backend.name for backend in backends() if backend.factory is kind), kind.__name__)
+    """The name under which the class of a solver is registered, or else the name of the class.
+
+    A solver that is not registered but has another one as its ``solver``, as `Dumping` does, goes by the name of that one.
+    """
+    names = [("auto", Auto), *((backend.name, backend.factory) for backend in backends())]
+    worker = getattr(solver, "solver", None)
+    kinds = [type(solver), *([type(worker)] if hasattr(worker, "solve") else [])]
+    known = (name for kind in kinds for name, factory in names if factory is kind)
+    return next(known, kinds[-1].__name__)
 
 
 def _built_in(name: str) -> Backend:

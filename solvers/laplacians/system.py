@@ -9,7 +9,8 @@ L is singular: x is determined up to one constant per connected piece of the pos
 backend is to return the solution whose mean over each piece is zero. An unknown without a positive weight is a piece of
 its own and comes out as zero.
 
-The arrays of a system belong to one namespace, numpy or cupy; `LaplacianSystem.to` moves them.
+The arrays of a system belong to one namespace, numpy or cupy; `LaplacianSystem.to` moves them. A system is never changed:
+`weight`, `flow`, `totals` and `ground` are read-only, and `rhs`, `diagonal` and `matrix` are copies.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from .core.arrays import array_namespace, centred, csr_matrix, norm, sums, to_device
-from .core.edges import connected_labels
+from .core.edges import checked_edges, connected_labels
 from .core.jit import WHOLE, kernel, portion
 from .pattern import Pattern, first_of_each
 from .solution import Solution
@@ -41,6 +42,7 @@ class LaplacianSystem:
     ----------
     pattern : Pattern
     weight : (n_pairs,) float64, ≥ 0
+        Read-only, like `flow`.
     flow : (n_pairs,) float64
         Weight times target, in the direction tail − head.
     energy : float
@@ -62,6 +64,10 @@ class LaplacianSystem:
     weight: np.ndarray
     flow: np.ndarray
     energy: float = float("nan")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weight", _read_only(self.weight))
+        object.__setattr__(self, "flow", _read_only(self.flow))
 
     @classmethod
     def from_edges(cls, n: int, tail: Any, head: Any, weight: Any, target: Any) -> LaplacianSystem:
@@ -86,17 +92,7 @@ class LaplacianSystem:
         >>> LaplacianSystem.from_edges(2, [0, 1], [1, 0], [1.0, 3.0], [2.0, -2.0]).weight
         array([4.])
         """
-        tail, head = np.asarray(tail, dtype=np.int32), np.asarray(head, dtype=np.int32)
-        weight, target = np.asarray(weight, dtype=np.float64), np.asarray(target, dtype=np.float64)
-        if not len(tail) == len(head) == len(weight) == len(target):
-            raise ValueError(
-                "tail, head, weight, target must be equally long, "
-                f"got {len(tail)}, {len(head)}, {len(weight)}, {len(target)}"
-            )
-        if len(tail) and (min(tail.min(), head.min()) < 0 or max(tail.max(), head.max()) >= n):
-            raise ValueError(f"tail and head must lie in [0, {n})")
-        if not (weight >= 0).all() or not np.isfinite(weight).all() or not np.isfinite(target).all():
-            raise ValueError("weight must be finite and ≥ 0, target finite")
+        n, tail, head, weight, target = checked_edges(n, tail, head, weight, target)
         keep = tail != head
         tail, head, weight, target = tail[keep], head[keep], weight[keep], target[keep]
         pattern, order, start = Pattern.from_edges(n, tail, head)
@@ -120,25 +116,28 @@ class LaplacianSystem:
 
     @cached_property
     def totals(self) -> Any:
-        """(3, n) for each unknown Σ weight, Σ ±flow and Σ |flow| over its pairs: diagonal, right-hand side, and its size."""
+        """(3, n) for each unknown Σ weight, Σ ±flow and Σ |flow| over its pairs: diagonal, right-hand side, and its size.
+
+        Read-only; to take a row of it costs no copy.
+        """
         p, xp = self.pattern, array_namespace(self.weight)
         if xp is np and p.n_pairs > _FEW_PAIRS:
             out = np.empty((3, p.n))
             _add_up(*p.adjacency, self.weight, self.flow, out)
-            return out
+            return _read_only(out)
         values = self.weight, self.flow, abs(self.flow)
         tail, head = ([sums(end, v, p.n) for v in values] for end in (p.tail, p.head))
-        return xp.stack([tail[0] + head[0], tail[1] - head[1], tail[2] + head[2]])
+        return _read_only(xp.stack([tail[0] + head[0], tail[1] - head[1], tail[2] + head[2]]))
 
     @property
     def diagonal(self) -> np.ndarray:
-        """(n,) diagonal of L."""
-        return self.totals[0]
+        """(n,) diagonal of L, a copy."""
+        return self.totals[0].copy()
 
     @property
     def rhs(self) -> np.ndarray:
-        """(n,) right-hand side b."""
-        return self.totals[1]
+        """(n,) right-hand side b, a copy: conjugate gradients usually begin with it and change it."""
+        return self.totals[1].copy()
 
     def to(self, xp: Any) -> LaplacianSystem:
         """This system with its arrays in the namespace `xp`, numpy or cupy; the same object if they are there already."""
@@ -164,7 +163,7 @@ class LaplacianSystem:
         """The values of L in the order of `Pattern.csr`."""
         xp, pair = array_namespace(self.weight), self.pattern.csr[2]
         values = xp.concatenate([-self.weight, xp.zeros(1)])[pair]
-        values[xp.flatnonzero(pair == self.pattern.n_pairs)] = self.diagonal
+        values[xp.flatnonzero(pair == self.pattern.n_pairs)] = self.totals[0]
         return values
 
     @property
@@ -193,17 +192,17 @@ class LaplacianSystem:
 
     def residual(self, x: np.ndarray) -> float:
         """‖b − L x‖ / ‖b‖, or zero where the numerator is nothing but rounding."""
-        return self.relative(self.rhs - self.apply(x))
+        return self.relative(self.totals[1] - self.apply(x))
 
     def relative(self, left: np.ndarray) -> float:
-        """‖left‖ / ‖b‖ for a residual vector `left` = b − L x, or zero where it is nothing but rounding."""
-        size = norm(left)
-        return 0.0 if size <= self.noise else size / norm(self.rhs)
+        """‖left‖ / ‖b‖ for a residual vector `left` = b − L x, or 0 where `left` is rounding; infinite if only b is zero."""
+        size, whole = norm(left), norm(self.totals[1])
+        return 0.0 if size <= self.noise else size / whole if whole else float("inf")
 
     @cached_property
     def settled(self) -> bool:
         """Whether b is zero or nothing but rounding. The solution is x = 0 then."""
-        return norm(self.rhs) <= self.noise
+        return norm(self.totals[1]) <= self.noise
 
     def nothing(self) -> Solution:
         """The solution of a settled system: zeros."""
@@ -224,21 +223,22 @@ class LaplacianSystem:
         """(n,) values that make L positive definite when they are added to its diagonal.
 
         They tie down one unknown of each piece. Because b sums to zero over a piece, the solution stays the same up to
-        the constant of the piece.
+        the constant of the piece. Read-only.
         """
-        ground, pieces = np.zeros(self.n), self.pieces
+        ground, pieces, diagonal = np.zeros(self.n), self.pieces, self.totals[0]
         first = self.pattern.firsts if pieces is self.pattern.pieces else first_of_each(pieces)
-        ground[first] = np.where(self.diagonal[first] > 0, self.diagonal[first], 1.0)
-        return ground
+        ground[first] = np.where(diagonal[first] > 0, diagonal[first], 1.0)
+        return _read_only(ground)
 
     def centred(self, x: np.ndarray) -> np.ndarray:
         """x less its mean over each piece: the representative that the contract asks for."""
         return centred(x, self.pieces)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the system as ``.npz`` with the arrays n, tail, head, weight, target."""
+        """Write the system as ``.npz`` with the arrays n, tail, head, weight, target, to exactly this path."""
         tail, head, weight, target = self.to(np).edges
-        np.savez_compressed(path, n=self.n, tail=tail, head=head, weight=weight, target=target)
+        with open(path, "wb") as file:  # given a path, numpy would append ".npz" to it
+            np.savez_compressed(file, n=self.n, tail=tail, head=head, weight=weight, target=target)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> LaplacianSystem:
@@ -255,7 +255,18 @@ class LaplacianSystem:
             raise ValueError(f"{os.fspath(path)}: not a dumped system, or a damaged one ({error})") from None
         if missing:
             raise ValueError(f"{os.fspath(path)}: not a dumped system, it has no {', '.join(missing)}")
-        return cls.from_edges(int(found["n"]), *(found[name] for name in names[1:]))
+        try:
+            return cls.from_edges(*(found[name] for name in names))
+        except ValueError as error:
+            raise ValueError(f"{os.fspath(path)}: {error}") from None
+
+
+def _read_only(array: Any) -> Any:
+    """A view of a numpy array that cannot be written to; CuPy has none, so its arrays are returned as they are."""
+    if isinstance(array, np.ndarray):
+        array = array.view()
+        array.flags.writeable = False
+    return array
 
 
 @kernel(parallel_from=2**18)

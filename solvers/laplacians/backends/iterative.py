@@ -112,9 +112,9 @@ def iterate(
         ‖b − L x‖ / ‖b‖, computed from x.
     """
     if start is None:
-        x, left, residual = array_namespace(system.rhs).zeros(system.n), system.rhs.copy(), 1.0
+        x, left, residual = array_namespace(system.weight).zeros(system.n), system.rhs, 1.0
     else:
-        x, left = start, system.rhs - system.apply(start)
+        x, left = start, system.totals[1] - system.apply(start)
         residual = system.relative(left)
     iterations, gained = 0, _gain(system, x, left)
     for _ in range(rounds):
@@ -125,7 +125,7 @@ def iterate(
         if more == 0:
             break
         iterations += more
-        left = system.rhs - system.apply(x)
+        left = system.totals[1] - system.apply(x)
         now = _gain(system, x, left)
         if not now >= gained - _SLACK * abs(gained):
             return reached, iterations, residual
@@ -135,4 +135,4 @@ def iterate(
 
 def _gain(system: LaplacianSystem, x: Any, left: Any) -> float:
     """How much lower the objective is at x than at zero, where `left` is b − L x."""
-    return float((x * (system.rhs + left)).sum())
+    return float((x * (system.totals[1] + left)).sum())

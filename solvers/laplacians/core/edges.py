@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .arrays import array_namespace
@@ -10,6 +12,39 @@ from .lookups import suits
 
 # Up to this number of edges, array expressions are as quick as a kernel, which would have to be compiled first.
 _FEW_EDGES = 10_000
+
+
+def checked_edges(n: Any, tail: Any, head: Any, weight: Any, target: Any) -> tuple[int, Any, Any, Any, Any]:
+    """What a user gives as weighted edges, as an int, two int32 and two float64 arrays; ValueError says what is wrong."""
+    count, tail, head = (_whole(name, given) for name, given in (("n", n), ("tail", tail), ("head", head)))
+    weight, target = _real("weight", weight), _real("target", target)
+    if count.ndim or count < 0:
+        raise ValueError(f"n: expected one whole number ≥ 0, got {n!r}")
+    if any(array.ndim != 1 or len(array) != len(tail) for array in (tail, head, weight, target)):
+        shapes = ", ".join(str(array.shape) for array in (tail, head, weight, target))
+        raise ValueError(f"tail, head, weight, target must be equally long lists, got arrays of shape {shapes}")
+    if len(tail) and (min(tail.min(), head.min()) < 0 or max(tail.max(), head.max()) >= count):
+        raise ValueError(f"tail and head must lie in [0, {count})")
+    if not (weight >= 0).all() or not np.isfinite(weight).all() or not np.isfinite(target).all():
+        raise ValueError("weight must be finite and ≥ 0, target finite")
+    return int(count), tail, head, weight, target
+
+
+def _real(name: str, given: Any) -> np.ndarray:
+    array = np.asarray(given)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name}: expected real numbers, got {array.dtype}")
+    return array.astype(np.float64, copy=False)
+
+
+def _whole(name: str, given: Any) -> np.ndarray:
+    array = np.asarray(given)
+    with np.errstate(invalid="ignore"):
+        whole = (array if array.dtype.kind in "iu" else _real(name, array)).astype(np.int32, copy=False)
+    if whole is not array and not (whole == array).all():
+        wrong = array[whole != array].flat[0]
+        raise ValueError(f"{name}: expected whole numbers that fit into int32, got {wrong}")
+    return whole
 
 
 def group_edges(n: int, tail: np.ndarray, head: np.ndarray) -> np.ndarray:
