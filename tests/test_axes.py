@@ -282,3 +282,57 @@ class TestElsewhere:
         assert not was_moved(integrate(texture.normals, None, texture.camera, "opencv", wrap="both", check=False))
         panorama = scenes.make("room", shape=(64, 128), camera=RayMap.equirectangular((64, 128)))
         assert not was_moved(integrated(panorama))
+
+
+class TestTiles:
+    def integrated(self, scene, folder, **settings):
+        scale = pytest.importorskip("quotientgraph.scale")
+        pytest.importorskip("pyarrow.parquet")
+        pytest.importorskip("zarr")
+        how = {"frame": "opencv", "tile": 104, "workers": 1, "out": folder / "depth.zarr", **settings}
+        depth, report = scale.integrate(scene.normals, scene.mask, scene.camera, **how)
+        return depth.compute(), report, [text for text in report.warnings if 'axes="none"' in text]
+
+    @pytest.mark.parametrize("camera", ["perspective", "orthographic"])
+    def test_what_memory_would_place_by_an_axis_is_told(self, tmp_path, camera):
+        """Tiles do not look for axes; a warning says so and how to ask for that."""
+        scene = goblet(camera)
+        depth, report, told = self.integrated(scene, tmp_path)
+        assert made(depth, scene.depth, offset=not scene.camera.central) / 2.5 > 10 * error(integrated(scene), scene)
+        assert not report.as_in_memory
+        assert len(told) == 1
+        depth, report, told = self.integrated(scene, tmp_path, axes="none", overwrite=True)
+        assert np.allclose(depth, integrated(scene, axes="none").depth, rtol=1e-3, atol=0.1, equal_nan=True)
+        assert report.as_in_memory
+        assert not told
+
+    def test_a_part_of_a_picture_is_enough(self, tmp_path):
+        """Islands, of which two lie on one axis."""
+        scene = scenes.make("islands", (150, 210))
+        assert was_moved(integrated(scene))
+        _, report, told = self.integrated(scene, tmp_path)
+        assert (report.as_in_memory, len(told)) == (False, 1)
+
+    @pytest.mark.parametrize(
+        "scene",
+        [
+            goblet(beside=0.15),
+            goblet(lean=8),
+            goblet(bowl=(0.8, 0.55, 0.55)),
+            *(scenes.make(name, (120, 160)) for name in ("boxes", "torus", "spheres", "tube")),
+        ],
+        ids=["beside", "lean", "elliptic", "boxes", "torus", "spheres", "tube"],
+    )
+    def test_nothing_is_told_where_memory_moves_nothing(self, tmp_path, scene):
+        """Bowls that are not on the axis, and scenes without a turned body that hides a part of itself."""
+        assert not was_moved(integrated(scene))
+        _, report, told = self.integrated(scene, tmp_path)
+        assert report.as_in_memory
+        assert not told
+
+    @pytest.mark.parametrize("settings", [{"preset": "paper"}, {"merge_every": 5}], ids=["paper", "merging"])
+    def test_nothing_is_told_where_memory_does_not_look(self, tmp_path, settings):
+        assert not was_moved(integrated(goblet(), **settings))
+        _, report, told = self.integrated(goblet(), tmp_path, **settings)
+        assert report.as_in_memory
+        assert not told

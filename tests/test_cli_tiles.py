@@ -82,6 +82,19 @@ def test_what_is_given_goes_before_what_is_beside(place, capsys, options, camera
         assert np.isfinite(depth()[own > 0]).any()
 
 
+@pytest.mark.parametrize("source", ["bear.npy", "bear.zarr"])
+def test_the_name_of_the_input_stands_in_those_of_other_files(place, capsys, source):
+    """`{name}`, as in memory; that of a store is without its ending."""
+    for name, file in (("normals.npy", "bear.npy"), ("mask.png", "of_bear.png"), ("K.txt", "of_bear.txt")):
+        (place / name).rename(place / file)
+    if source.endswith(".zarr"):
+        zarr.open_group(source, mode="w").create_array("normals", data=np.load("bear.npy"))
+    run(source, *TILES, "--mask", "of_{name}.png", "--camera", "of_{name}.txt", "--json")
+    understood = json.loads(capsys.readouterr().out)["understood"]
+    assert "from of_bear.txt" in understood
+    assert understood.endswith("from of_bear.png")
+
+
 def test_a_camera_that_was_corrected_is_worth_a_warning(place, room, capsys):
     """A transposed K.txt beside the map."""
     np.savetxt("K.txt", room.camera.matrix.T)

@@ -337,9 +337,68 @@ def test_a_run_is_not_mixed_with_another(small, tmp_path):
     with pytest.raises(OSError, match="other settings"):
         scale.integrate(*small, out=where, tile=48, workers=1, resume=True, max_iterations=7)
     scale.integrate(*small, out=where, tile=48, workers=1, resume=True)
-    for resume in (False, True):  # there is nothing left to resume
+    for more in ({}, {"resume": True, "max_iterations": 7}):  # the second is of another run
         with pytest.raises(OSError, match=r"exists.*overwrite"):
-            scale.integrate(*small, out=where, tile=48, workers=1, resume=resume)
+            scale.integrate(*small, out=where, tile=48, workers=1, **more)
+
+
+@pytest.mark.parametrize("n", [0, 60, 200, None], ids=["before", "early", "late", "after"])
+def test_a_run_that_was_stopped_while_it_removed_its_folder_is_complete(small, undisturbed, tmp_path, monkeypatch, n):
+    """Before, during or after that, `resume` removes what is left, does no task again and returns what was written."""
+    clear, unlink, removed = Work.clear, Path.unlink, []
+
+    def stopped(path, **options):
+        if len(removed) == n:
+            raise Stop
+        removed.append(path)
+        unlink(path, **options)
+
+    def stopped_clear(work):
+        monkeypatch.setattr(Path, "unlink", stopped)
+        clear(work)
+        raise Stop
+
+    where, seen = tmp_path / "depth.zarr", []
+    monkeypatch.setattr(Work, "clear", stopped_clear)
+    with pytest.raises(Stop):
+        scale.integrate(*small, out=where, tile=48, workers=1)
+    monkeypatch.undo()
+    assert len(removed) == n or n is None
+    assert (tmp_path / "depth.work").exists() == (n is not None)
+    with pytest.raises(OSError, match=r"exists.*overwrite" if n is None else "other settings"):
+        scale.integrate(*small, out=where, tile=48, workers=1, resume=True, max_iterations=7)
+    depth, report = scale.integrate(
+        *small, out=where, tile=48, workers=1, resume=True, progress=lambda *one: seen.append(one)
+    )
+    assert not seen
+    assert not (tmp_path / "depth.work").exists()
+    assert stored(tmp_path) == undisturbed
+    assert depth.shape == report.shape == (96, 110)
+    assert np.array_equal(depth.compute(), zarr.open_array(where, mode="r")[:], equal_nan=True)
+    assert report.history[-1].energy >= 0
+    (tmp_path / "edges.parquet").unlink()  # what is not whole is not complete
+    with pytest.raises(OSError, match=r"exists.*overwrite"):
+        scale.integrate(*small, out=where, tile=48, workers=1, resume=True)
+
+
+def test_a_run_that_replaces_results_is_not_taken_for_the_one_before(small, undisturbed, tmp_path):
+    """When another run has begun to write over the results, the report of the first one no longer vouches for them."""
+
+    def stop(stage, done, total):
+        if stage == "write" and done == 1:
+            raise Stop
+
+    where = tmp_path / "depth.zarr"
+    scale.integrate(*small, out=where, tile=48, workers=1)
+    with pytest.raises(Stop):
+        scale.integrate(*small, out=where, tile=48, workers=1, overwrite=True, max_iterations=1, progress=stop)
+    Work(tmp_path / "depth.work", Tiling((96, 110), 48, 24)).clear()
+    seen = []
+    scale.integrate(
+        *small, out=where, tile=48, workers=1, resume=True, overwrite=True, progress=lambda *one: seen.append(one)
+    )
+    assert seen
+    assert stored(tmp_path) == undisturbed
 
 
 def test_a_full_disk_stops_with_its_name_and_can_be_resumed(small, undisturbed, tmp_path, monkeypatch):
@@ -669,9 +728,12 @@ def test_memory_decides_on_the_tile():
     [
         ({"camera": Pinhole(100.0, 100.0, 96.0, 48.0), "wrap": "x"}, "wrap='x': a pinhole camera .*Orthographic"),
         ({"anchors": [(1, 1, 1.0)]}, "anchors: .*leave it out"),
+        ({"contacts": [((1, 1), (1, 2))]}, "contacts: .*leave it out"),
+        ({"prior_weight": 2.0}, "prior_weight: .*leave it out"),
+        ({"prior_kind": "depth"}, "prior_kind: .*leave it out"),
         ({"camera": RayMap.equirectangular((96, 192)), "wrap": "y"}, "wrap='y': the rays .*wrap="),
     ],
-    ids=["wrap", "anchors", "panorama"],
+    ids=["wrap", "anchors", "contacts", "weight", "kind", "panorama"],
 )
 def test_what_needs_the_whole_map_is_refused(tmp_path, settings, text):
     """The error names the keyword and what to do instead, and nothing is written."""

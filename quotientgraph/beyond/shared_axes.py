@@ -47,8 +47,8 @@ class _Constants:
     move: float = 0.05  # spans: parts that have to move by less are in their place already
 
 
-_CHOSEN = _Constants()
-_FARTHEST = 1e100  # beyond, products of coordinates would overflow
+CHOSEN = _Constants()
+FARTHEST = 1e100  # beyond, products of coordinates would overflow
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +77,9 @@ class _Edges:
         one, other = crease_jumps(pixels.map, tail, head, 0.0, 1.0)  # a crease elsewhere lies between them
         middle = 0.5 * (one + other)
         wide = np.abs(one - other) * focal
-        touches = np.abs(potential[tail] - potential[head] - middle) * focal <= 0.5 * wide + _CHOSEN.gap
-        firm = np.add.reduceat(touches & (wide <= _CHOSEN.narrow), start[:-1], dtype=np.int64)
-        return cls(wide, touches, firm >= np.maximum(_CHOSEN.firm * np.diff(start), 1))
+        touches = np.abs(potential[tail] - potential[head] - middle) * focal <= 0.5 * wide + CHOSEN.gap
+        firm = np.add.reduceat(touches & (wide <= CHOSEN.narrow), start[:-1], dtype=np.int64)
+        return cls(wide, touches, firm >= np.maximum(CHOSEN.firm * np.diff(start), 1))
 
 
 def share_axes(scales: Scales) -> Shared | None:
@@ -93,15 +93,17 @@ def share_axes(scales: Scales) -> Shared | None:
     edges = _Edges.of(graph, cut, potential)
     group = _united(graph, cut, edges.firm)
     names, parts = _turned_groups(graph, potential, group)
-    if (parts.share < _CHOSEN.whole).any():
+    if (parts.share < CHOSEN.whole).any():
         whole, group = group, _divided(graph, cut, edges, potential, group, names, parts)
         if not np.array_equal(group, whole):
             names, parts = _turned_groups(graph, potential, group)
     if len(names) < 2:
         return None
     size = np.bincount(group, graph.sizes)
-    clusters = _clusters(graph, names, parts, size, group)
-    if not any(move for moves in clusters for move in moves.values()):
+    piece = np.empty(len(size), dtype=np.int64)
+    piece[group] = graph.pixels.pieces[graph.first_pixels]
+    clusters = coaxial_clusters(names, parts, size, piece, graph.pixels.map.camera.central)
+    if not any_moves(clusters):
         return None
     shift = _followed(cut, edges, group, len(size), clusters)
     shift -= _most_common(shift, size)
@@ -149,8 +151,8 @@ def _united(graph: Quotient, cut: CutEdges | Borders, firm: np.ndarray) -> np.nd
 def _turned_groups(graph: Quotient, potential: np.ndarray, group: np.ndarray) -> tuple[np.ndarray, TurnedParts]:
     """The numbers of the large groups that are turned, the largest first, and their axes; none if there is but one."""
     size = np.bincount(group, graph.sizes)
-    names = np.flatnonzero(size >= max(_CHOSEN.fewest, _CHOSEN.least * size.sum()))
-    names = names[np.argsort(-size[names], kind="stable")][: _CHOSEN.most]
+    names = np.flatnonzero(size >= max(CHOSEN.fewest, CHOSEN.least * size.sum()))
+    names = names[np.argsort(-size[names], kind="stable")][: CHOSEN.most]
     if len(names) < 2:
         return names[:0], TurnedParts.none()
     place = np.full(len(size), len(names), dtype=np.int32)
@@ -159,10 +161,10 @@ def _turned_groups(graph: Quotient, potential: np.ndarray, group: np.ndarray) ->
     begin, end = np.append(0, end[:-2]), end[:-1]
     chosen = order[np.linspace(begin, end - 1, n_sample(), axis=1).astype(np.int64)]
     points = _points(graph, potential, chosen)
-    if not np.abs(points).max() < _FARTHEST:
+    if not np.abs(points).max() < FARTHEST:
         return names[:0], TurnedParts.none()
     parts = TurnedParts.fit(points, graph.pixels.map.normals[chosen], graph.labels[chosen])
-    turned = parts.share >= _CHOSEN.turned
+    turned = parts.share >= CHOSEN.turned
     return names[turned], parts.taken(turned)
 
 
@@ -188,7 +190,7 @@ def _divided(
 ) -> np.ndarray:
     """(n_components,) groups, of which the turned ones are divided into what meets their axis and what does not."""
     apart = np.zeros(graph.n_components, dtype=np.bool_)
-    for k in np.flatnonzero(parts.share < _CHOSEN.whole):
+    for k in np.flatnonzero(parts.share < CHOSEN.whole):
         pixels = np.flatnonzero(group[graph.labels] == names[k])
         met = parts.meets(int(k), _points(graph, potential, pixels), graph.pixels.map.normals.take(pixels, axis=0))
         share = np.bincount(graph.labels[pixels], met, minlength=graph.n_components) / graph.sizes
@@ -197,16 +199,26 @@ def _divided(
     return _united(graph, cut, edges.firm & (apart[tail] == apart[head]))
 
 
-def _clusters(
-    graph: Quotient, names: np.ndarray, parts: TurnedParts, size: np.ndarray, group: np.ndarray
+def coaxial_clusters(
+    names: np.ndarray, parts: TurnedParts, size: np.ndarray, piece: np.ndarray, central: bool
 ) -> list[dict[int, float]]:
-    """Groups that have an axis in common and the shift of each, in clusters, the largest group of each first; it stays."""
-    piece = np.empty(len(size), dtype=np.int64)
-    piece[group] = graph.pixels.pieces[graph.first_pixels]
+    """Groups that have an axis in common and the shift of each, in clusters, the largest group of each first; it stays.
+
+    Parameters
+    ----------
+    names : (n,) integers
+        The groups that are turned.
+    parts : TurnedParts
+        Their axes.
+    size, piece : (n_groups,)
+        Pixels of each group, and the connected piece of the map in which it lies.
+    central : bool
+        Whether rays come from one point.
+    """
     shared: dict[int, dict[int, SharedAxis]] = {i: {} for i in range(len(names))}
     for i, j in SharedAxis.candidates(parts):
         if piece[names[i]] == piece[names[j]]:
-            found = SharedAxis.of(parts, i, j, graph.pixels.map.camera.central)
+            found = SharedAxis.of(parts, i, j, central)
             if found.certain:
                 shared[i][j], shared[j][i] = found, found
     out = []
@@ -219,7 +231,7 @@ def _clusters(
         }
         i = max(rank, key=rank.__getitem__)
         place = {i: 0.0} | {j: axis.shift if i < j else -axis.shift for j, axis in shared[i].items()}
-        doubt = {i: 0.0} | {j: axis.span * max(axis.loose, _CHOSEN.move) for j, axis in shared[i].items()}
+        doubt = {i: 0.0} | {j: axis.span * max(axis.loose, CHOSEN.move) for j, axis in shared[i].items()}
         rest = min(place)
         moves = {j: place[j] - place[rest] for j in sorted(place)}
         out.append(
@@ -231,6 +243,11 @@ def _clusters(
             if j not in place
         }
     return out
+
+
+def any_moves(clusters: list[dict[int, float]]) -> bool:
+    """Whether a group of `coaxial_clusters` has to be moved."""
+    return any(move for moves in clusters for move in moves.values())
 
 
 def _followed(

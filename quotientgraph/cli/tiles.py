@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from .arguments import whole
+from .file_lists import names
 from .messages import UsageError, print_json, say, tell, warning
 from .progress import StageBar
 from .reconstruct import given_settings
-from .understand import describe_camera
+from .understand import describe_camera, file_for
 
 _ONLY_TILES = ("tile", "scheduler", "workers", "memory", "resume", "overwrite")
 _NOT_WITH_TILES = (
@@ -68,6 +69,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"argument --memory: {problem}") from None
     place = args.inputs[0]
     shape = Source.from_arrays(place).shape
+    name = names([Path(place)])[0].removesuffix(".zarr")
+    args.mask, args.camera = file_for(args.mask, name), file_for(args.camera, name)
     beside = find_files_beside(place) if args.beside and "://" not in place else InputFiles(Path(place))
     camera, camera_text, notes = _camera(args, shape, beside.camera)
     mask, mask_text, more = _mask(args, shape, beside.mask)

@@ -23,31 +23,21 @@ from .borders import GROUP
 from .cameras import RayFormula
 from .continuous import use_continuity
 from .doubts import doubts
-from .journal import Journal
+from .journal import Journal, belongs_to_another
 from .memory import check_driver, driver_needs, peak_memory, tile_for
 from .outputs import Outputs, as_dask, write_tables
 from .ownership import check_places
 from .pool import check_pool, pool_for, prepare
-from .report import Report, conclusions
+from .report import Report, conclusions, differences
 from .run import Run, Watch
 from .slope import find_slope
 from .sources import Source, zarr
 from .tiling import ALIGNED, MARGIN, Tiling
+from .turned import would_be_moved
 from .window import Job
 from .work import Work
 
 TILE = 2048
-_NOT_JOINED = (
-    "large flat faces have a quarter of the pixels or more: the default places the components of such maps by their most "
-    "certain borders first, but {why}, so here they are placed by the descent alone, and the depth of some of them "
-    "differs from that of `quotientgraph.integrate`; use that where the map fits into memory, or pass "
-    'joining="none" if you want this'
-)
-_NOT_STRAIGHTENED = (
-    "large faces are slightly bent: in memory a smooth error of the normals would be looked for, as networks make it, and "
-    "taken out, but not in tiles, so the depth may differ from that of `quotientgraph.integrate`; use that where the map "
-    'fits into memory, or pass straightening="none" if you want this'
-)
 
 
 def integrate(
@@ -108,7 +98,8 @@ def integrate(
     dtype : str
         Of the depth.
     resume : bool
-        Go on with a run that was interrupted: tasks whose files are intact are not done again.
+        Go on with a run that was interrupted: tasks whose files are intact are not done again. If it is complete, its
+        results are returned.
     overwrite : bool
         Replace results that an earlier run wrote, and begin again if one was interrupted. Nothing else is ever replaced.
     keep : bool
@@ -146,11 +137,6 @@ def integrate(
     zarr()
     check_pool(client, workers)
     kept = {Path.cwd(): "the working directory", **dict.fromkeys(source.places, "an input")}
-    check_places(where.all, work.folder, kept, resume, overwrite)
-    about = [*corrected, *doubts(source, view, frame)]
-    if around and view.spherical:
-        poles = ", and its rows at the poles across these" if around.top or around.bottom else ""
-        about.append(f"the two ends of the panorama were joined{poles}")
     identity = {
         "quotientgraph": __version__,
         "input": [source.normals.identity, None if source.mask is None else source.mask.identity],
@@ -158,6 +144,16 @@ def integrate(
         "camera": repr(view),
         "tiles": [tiling.tile, tiling.overlap, asdict(tiling.wrap), tolerance, dtype],
     }
+    complete = Report.saved(where, identity) if resume and not belongs_to_another(work, identity) else None
+    if complete is not None:  # it was stopped at the earliest while it removed its folder
+        if not keep:
+            work.clear()
+        return as_dask(where.depth), complete
+    check_places(where.all, work.folder, kept, resume, overwrite)
+    about = [*corrected, *doubts(source, view, frame)]
+    if around and view.spherical:
+        poles = ", and its rows at the poles across these" if around.top or around.bottom else ""
+        about.append(f"the two ends of the panorama were joined{poles}")
     try:
         if overwrite and not resume:
             work.clear()
@@ -204,14 +200,14 @@ def integrate(
         placed = joining.join(run, found, number) if joins and not obstacle else joining.Placed(found, None)
         found = placed.components
         scales, converged = run.scale(found, number, history.append, placed.shift, placed.held)
+        turned = chosen.axes == "shared" and chosen.merge_every is None and not around
+        turned = turned and would_be_moved(run, scales, number)
         if slope == "keep":
             where = replace(where, ramp=run.job.slope)
         where.create(tiling, {"camera": repr(view)}, resume)
         piece = run.write(found, scales, number, where)
-    if obstacle:
-        run.warnings.append(_NOT_JOINED.format(why=obstacle))
-    if bent:
-        run.warnings.append(_NOT_STRAIGHTENED)
+    different = differences(obstacle, bent, turned)
+    run.warnings.extend(different)
     run.warnings.extend(slope_warnings(run.job.slope, slope == "keep", "report"))
     run.warnings.extend(conclusions(found, scales, converged, piece))
     sure = run.confidence(scales) if preset != "paper" else None
@@ -231,7 +227,7 @@ def integrate(
         wrap={(False, False): "none", (True, False): "x", (False, True): "y"}.get((around.x, around.y), "both"),
         slope=run.job.slope,
         joining="none" if placed.shift is None else "certain",
-        as_in_memory=not (obstacle or bent),
+        as_in_memory=not different,
         seconds={"cluster": waited, **run.seconds, "total": time.perf_counter() - began},
         tasks=run.tasks,
         busy={**run.busy, "driver": driver, "beside": run.beside},
@@ -244,7 +240,7 @@ def integrate(
         edges=str(where.edges),
         history=history,
     )
-    report.save(where.report)
+    report.save(where, identity)
     if not keep:
         work.clear()
     return as_dask(where.depth), report
@@ -267,7 +263,8 @@ def _wrap(wanted: str | None, view: Camera, shape: tuple[int, int]) -> Wrap:
 
 def _refuse_what_needs_the_whole_map(settings: dict[str, Any]) -> None:
     """Raise a `ValueError` for keywords of `quotientgraph.integrate` that a map in tiles does not take."""
-    for name in ("method", "prior", "prior_confidence", "anchors", "labels", "image", "forbidden"):
+    images = "labels", "image", "forbidden"
+    for name in ("method", "prior", "prior_confidence", "prior_weight", "prior_kind", "anchors", "contacts", *images):
         if settings.pop(name, None) is not None:
             raise ValueError(f"{name}: a map in tiles does not take it; use `quotientgraph.integrate`, or leave it out")
 

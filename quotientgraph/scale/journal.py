@@ -127,6 +127,12 @@ class Journal:
         os.fsync(self.file.fileno())
 
 
+def belongs_to_another(work: Work, identity: dict[str, Any]) -> bool:
+    """Whether a folder holds a run that depends on something else."""
+    _, first = next(_lines(work.folder / JOURNAL), (0, None))
+    return first not in (None, json.loads(json.dumps(identity)))
+
+
 def _mark(marks: dict[str, array[int]], name: str, k: int, value: int) -> None:
     """Set the mark of number `k` under a name; those that were never set are 0."""
     row = marks.setdefault(name, array("q"))

@@ -67,7 +67,11 @@ class Outputs:
         return self.depth, self.components, self.nodes, self.edges, self.report
 
     def create(self, tiling: Tiling, attributes: dict[str, Any], resume: bool) -> None:
-        """Make the two Zarr arrays; a shard is a tile, so that each task writes whole shards."""
+        """Make the two Zarr arrays; a shard is a tile, so that each task writes whole shards.
+
+        The report of an earlier run is removed: where there is one, all results are there.
+        """
+        self.report.unlink(missing_ok=True)
         for path, dtype, fill in ((self.depth, self.dtype, np.nan), (self.components, "int32", -1)):
             if not (resume and _fits(path, tiling, dtype)):
                 _create(path, tiling, dtype, fill, attributes)

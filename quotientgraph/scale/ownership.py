@@ -61,14 +61,14 @@ def remove_array(path: Path) -> None:
 
 
 def _check_ours(path: Path) -> None:
-    if not _is_ours(path):
+    if not is_ours(path):
         raise OutputError(
             f"{path}: exists and does not say that tiles wrote it, so it is not replaced; move it away, or "
             f"{_RENAME}{_inside(path)}"
         )
 
 
-def _is_ours(path: Path) -> bool:
+def is_ours(path: Path) -> bool:
     """Whether a result has our mark. A folder in which a run was killed before it wrote an array has nothing to lose."""
     try:
         if path.is_dir():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,8 +12,26 @@ from .. import __version__
 from ..io.atomic import atomic
 from ..method.outcome import Step
 from .numbering import Components
-from .ownership import MARK
+from .outputs import Outputs
+from .ownership import MARK, is_ours
 from .scales import TiledScales
+
+_NOT_JOINED = (
+    "large flat faces have a quarter of the pixels or more: the default places the components of such maps by their most "
+    "certain borders first, but {why}, so here they are placed by the descent alone, and the depth of some of them "
+    "differs from that of `quotientgraph.integrate`; use that where the map fits into memory, or pass "
+    'joining="none" if you want this'
+)
+_NOT_STRAIGHTENED = (
+    "large faces are slightly bent: in memory a smooth error of the normals would be looked for, as networks make it, and "
+    "taken out, but not in tiles, so the depth may differ from that of `quotientgraph.integrate`; use that where the map "
+    'fits into memory, or pass straightening="none" if you want this'
+)
+_NOT_TURNED = (
+    "parts of a turned body have an axis in common: in memory they would be placed by it, but not in tiles, so their depth "
+    "differs from that of `quotientgraph.integrate`; use that where the map fits into memory, or pass "
+    'axes="none" if you want this'
+)
 
 
 @dataclass(frozen=True)
@@ -44,8 +62,9 @@ class Report:
         "none".
     as_in_memory : bool
         Whether `quotientgraph.integrate` with the same settings would also have placed them in this way. It is False for a
-        map with such faces whose borders could not be judged in tiles, and for one whose faces are bent so that memory would
-        look for a smooth error of the normals; a warning says why.
+        map with such faces whose borders could not be judged in tiles, for one whose faces are bent so that memory would
+        look for a smooth error of the normals, and for one with parts that memory would place by an axis that they share; a
+        warning says why.
     seconds : dict
         Time by stage; "cluster" is what passed before the first of them.
     tasks : dict
@@ -90,11 +109,33 @@ class Report:
     edges: str
     history: list[Step] = field(repr=False)
 
-    def save(self, path: Path) -> None:
-        """Write it as JSON."""
-        with atomic(path) as part:
-            document = {MARK: __version__, **asdict(self)}
+    def save(self, where: Outputs, identity: dict[str, Any]) -> None:
+        """Write it as JSON, with what the run depended on. It is the last of the results: the others are there."""
+        with atomic(where.report) as part:
+            document = {MARK: __version__, "identity": identity, **asdict(self)}
             part.write_text(json.dumps(document, default=float, indent=1), encoding="utf-8")
+
+    @classmethod
+    def saved(cls, where: Outputs, identity: dict[str, Any]) -> Self | None:
+        """The report of a run that is complete; None if another run wrote the results, or they are not all there."""
+        if not all(is_ours(path) and (path.is_file() or (path / "zarr.json").exists()) for path in where.all):
+            return None
+        found = json.loads(where.report.read_bytes())
+        if found.pop("identity", None) != json.loads(json.dumps(identity)):
+            return None
+        del found[MARK]
+        found |= {name: tuple(found[name]) for name in ("shape", "slope")}
+        return cls(**{**found, "history": [Step(**step) for step in found["history"]]})
+
+
+def differences(obstacle: str, bent: bool, turned: bool) -> list[str]:
+    """Why the result is not that of `quotientgraph.integrate`, as sentences; empty if it is.
+
+    `obstacle` is why components were not joined, `bent` whether memory would look for a smooth error of the normals, and
+    `turned` whether it would place parts by the axis that they share.
+    """
+    joined = [_NOT_JOINED.format(why=obstacle)] if obstacle else []
+    return joined + [_NOT_STRAIGHTENED] * bent + [_NOT_TURNED] * turned
 
 
 def conclusions(found: Components, scales: TiledScales, converged: bool, piece: np.ndarray) -> list[str]:

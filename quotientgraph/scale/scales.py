@@ -197,11 +197,7 @@ class TiledScales(Scales):
     def confidence(self) -> np.ndarray:
         """(n,) confidence of the components of Q0; see `quotientgraph.beyond.confidence`."""
         shift, borders = self.potential, self.borders
-        held = []
-        for group in borders.groups():
-            chi = group.cut.residual + (shift[group.cut.pattern.tail] - shift[group.cut.pattern.head])[group.cut.pair]
-            gap = np.maximum(np.maximum(group.room[0] - chi, chi - group.room[1]), 0.0) * group.focal
-            held.append(np.add.reduceat(support(gap), group.cut.start[:-1]))
+        held = [np.add.reduceat(support(group.gaps(shift)), group.cut.start[:-1]) for group in borders.groups()]
         pattern = borders.pattern
         return confidence_by_springs(
             pattern, np.concatenate(held or [np.zeros(0)]), borders.n_edges, self.components.size
