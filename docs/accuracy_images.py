@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/accuracy.md: python docs/accuracy_images.py (needs matplotlib)."""
+"""Draw the pictures of docs/beyond.md and docs/confidence.md: python docs/accuracy_images.py (needs matplotlib)."""
 
 from pathlib import Path
 

@@ -46,7 +46,7 @@ class _Constants:
     reach: float = 15.0  # pixels within which a contradiction counts most
     straightened: float = (
         -0.33
-    )  # log-odds that count in addition where a smooth error was taken out; see docs/accuracy.md
+    )  # log-odds that count in addition where a smooth error was taken out; see docs/beyond.md
 
 
 _RIGHT, _CHOSEN = _Right(), _Constants()

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Constants:
-    """Chosen on the random scenes of the split "tune"; docs/accuracy.md has the calibration."""
+    """Chosen on the random scenes of the split "tune"; docs/confidence.md has the calibration."""
 
     low: float = 0.05  # confidence by springs below which a component is a guess
     unlikely: float = 0.25  # the same for the probability that the depth is right
