@@ -74,6 +74,7 @@ def integrate(
     filling: str | None = None,
     creases: str | None = None,
     joining: str | None = None,
+    sharpening: str | None = None,
     straightening: str | None = None,
     axes: str | None = None,
     preset: str | None = None,
@@ -102,8 +103,8 @@ def integrate(
     method : str
         "components", or a peer: "pixels", "logdepth", "logdepth-d", "bini", "poisson", "fft".
     solver, reweighting, lower, upper, thresholds, max_iterations, energy_tol, merge_every, device, progress, fill_solver, \
-filling, creases, joining, straightening, axes, preset, prior, prior_weight, prior_kind, \
-prior_confidence, anchors, contacts
+filling, creases, joining, sharpening, straightening, axes, preset, prior, prior_weight, \
+prior_kind, prior_confidence, anchors, contacts
         As in `QuotientGraph.optimize`. What is not given is the method's own default. A peer takes some of them, see
         `quotientgraph.baselines`, and refuses the others.
     rtol : float, optional
@@ -138,6 +139,7 @@ prior_confidence, anchors, contacts
         "filling": filling,
         "creases": creases,
         "joining": joining,
+        "sharpening": sharpening,
         "straightening": straightening,
         "axes": axes,
         "preset": preset,

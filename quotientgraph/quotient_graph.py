@@ -186,6 +186,7 @@ class QuotientGraph(ExportedQuotient):
         filling: str | None = None,
         creases: str | None = None,
         joining: str | None = None,
+        sharpening: str | None = None,
         straightening: str | None = None,
         axes: str | None = None,
         preset: str | None = None,
@@ -224,6 +225,10 @@ class QuotientGraph(ExportedQuotient):
         joining : "certain" or "none", optional
             Whether, in scenes that have flat faces, components are placed against each other by the borders that are most
             certainly contacts, before the descent places the rest. Not used when components are merged.
+        sharpening : "edges" or "none", optional
+            Whether, before components are joined, blurred edges of the normals are made sharp, as networks, resampling and
+            smoothing blur them. Only where components are formed by the automatic angle. If they are, a warning says so,
+            and the graph of the result has the new normals.
         straightening : "smooth" or "none", optional
             Whether, before components are joined, a smooth error that bends flat faces is taken out of the normals, as
             networks make it. If it is, a warning says so, and the graph of the result has the new normals.
@@ -270,6 +275,7 @@ class QuotientGraph(ExportedQuotient):
             filling=filling,
             creases=creases,
             joining=joining,
+            sharpening=sharpening,
             straightening=straightening,
             axes=axes,
             prior_weight=prior_weight,

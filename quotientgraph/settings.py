@@ -41,6 +41,9 @@ class Settings:
     joining : "certain" or "none"
         Whether, in scenes that have flat faces, components are placed against each other by the borders that are most
         certainly contacts, before the reweighted descent places the rest.
+    sharpening : "edges" or "none"
+        Whether, in scenes that have flat faces and components formed by the automatic angle, blurred edges of the normals
+        are made sharp before components are joined.
     straightening : "smooth" or "none"
         Whether a smooth error that bends flat faces is taken out of the normals before components are joined.
     axes : "shared" or "none"
@@ -73,6 +76,9 @@ class Settings:
     creases: str = _choice("anywhere", "where components meet between two pixels", "anywhere", "midway")
     joining: str = _choice(
         "certain", "in scenes with flat faces, place components by their most certain borders first", "certain", "none"
+    )
+    sharpening: str = _choice(
+        "edges", "make blurred edges of the normals sharp, as of networks and resampling", "edges", "none"
     )
     straightening: str = _choice(
         "smooth", "take out a smooth error that bends flat faces, as of networks", "smooth", "none"
@@ -143,6 +149,7 @@ PAPER = Settings(
     filling="induced",
     creases="midway",
     joining="none",
+    sharpening="none",
     straightening="none",
     axes="none",
 )

@@ -70,6 +70,7 @@ def save_graph(graph: Quotient, path: str | PathLike[str]) -> None:
         "formed_by_preset": first.formed_by_preset, "warnings": list(graph.warnings),
         "wrap": source.wrap.flags.tolist(), "slope": list(source.slope),
         "keeps_slope": source.keeps_slope, "straightened": source.straightened,
+        "sharpened": source.sharpened,
     }  # fmt: skip
     arrays["facts"] = np.frombuffer(json.dumps(facts).encode(), dtype=np.uint8)
     with atomic(Path(path)) as part, part.open("wb") as file:
@@ -159,11 +160,12 @@ def _pixels(arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> PixelGraph:
     _need((not wrap.x or width > 2) and (not wrap.y or height > 2) and np.isfinite(right + down), "wrap")
     _need(not (wrap.top or wrap.bottom) or (wrap.x and width % 2 == 0 and width > 7 and height > 1), "wrap")
     _need(not wrap or not isinstance(camera, Pinhole), "wrap")
-    straightened = float(facts.get("straightened", 0.0))
+    straightened, sharpened = (float(facts.get(name, 0.0)) for name in ("straightened", "sharpened"))
     _need(straightened >= 0, "straightened")
+    _need(0 <= sharpened <= 1, "sharpened")
     source = NormalMap(
         normals, index.reshape(height, width), position, camera, dropped, wrap, (right, down),
-        bool(facts.get("keeps_slope")), straightened,
+        bool(facts.get("keeps_slope")), straightened, sharpened,
     )  # fmt: skip
     _need(bool((source.facing < 0).all()), "camera")
     pixels = PixelGraph.from_map(source, facts["connectivity"])
@@ -180,7 +182,7 @@ def _check_map(source: NormalMap) -> None:
     """Raise ValueError if a normal map has properties that the file would not keep."""
     plain = NormalMap(
         source.normals, source.index, source.position, source.camera, source.dropped, source.wrap, source.slope,
-        source.keeps_slope, source.straightened,
+        source.keeps_slope, source.straightened, source.sharpened,
     )  # fmt: skip
     for field in fields(NormalMap):
         kept = getattr(plain, field.name)

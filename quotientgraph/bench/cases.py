@@ -8,7 +8,8 @@ A case is named by a text, its source:
 - ``view:PATH.npz``, a file with `normals` (OpenCV frame), `mask`, `depth` and `K`, or ``view:PATH.npz?part=middle``, a part
   of it (see `quotientgraph.bench.parts`).
 
-The last three may be degraded: ``&bits=8``, ``&noise=1``, ``&bias=3`` or ``&turn=3`` (see `quotientgraph.bench.degrade`).
+The last three may be degraded: ``&bits=8``, ``&noise=1``, ``&blur=1``, ``&bias=3`` or ``&turn=3`` (see
+`quotientgraph.bench.degrade`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Normal maps as they come in practice: stored in few bits, noisy, or off by a smooth error, as networks make it.
+"""Normal maps as they come in practice: stored in few bits, noisy, blurred, or off by a smooth error, as networks make it.
 
 A degradation is a short text, so that it can stand in the name of a case and in the journal: ``""`` for exact normals,
-``"bits=8"``, ``"noise=1"`` (degrees), or a smooth error of the two kinds of `Scene.with_bias`, ``"bias=3"`` and ``"turn=3"``
-(degrees).
+``"bits=8"``, ``"noise=1"`` (degrees), ``"blur=1"`` (pixels), or a smooth error of the two kinds of `Scene.with_bias`,
+``"bias=3"`` and ``"turn=3"`` (degrees).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ DEGRADATIONS: dict[str, str] = {
     "0.5°": "noise=0.5",
     "1°": "noise=1",
     "2°": "noise=2",
+    "blur 1 px": "blur=1",
     "bias 3°": "bias=3",
     "turn 3°": "turn=3",
 }
@@ -28,7 +29,7 @@ def degraded(scene: Scene, degradation: str, seed: int = 0) -> Scene:
     ----------
     scene : Scene
     degradation : str
-        "", "bits=N", "noise=DEGREES", "bias=DEGREES" or "turn=DEGREES".
+        "", "bits=N", "noise=DEGREES", "blur=PIXELS", "bias=DEGREES" or "turn=DEGREES".
     seed : int
         Chooses the noise or the smooth error.
 
@@ -50,8 +51,10 @@ def degraded(scene: Scene, degradation: str, seed: int = 0) -> Scene:
         return scene.quantised(int(amount))
     if name == "noise":
         return scene.with_noise(float(amount), seed)
+    if name == "blur":
+        return scene.blurred(float(amount))
     if name in ("bias", "turn"):
         return scene.with_bias(float(amount), seed, "turn" if name == "turn" else "pull")
     raise ValueError(
-        f"degradation={degradation!r} is not known; use bits=N, noise=DEGREES, bias=DEGREES or turn=DEGREES"
+        f"degradation={degradation!r} is not known; use bits=N, noise=DEGREES, blur=PIXELS, bias=DEGREES or turn=DEGREES"
     )

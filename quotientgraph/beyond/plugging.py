@@ -17,6 +17,7 @@ from .hidden_jumps import hidden_jumps
 from .joining import joined
 from .prior import Prior
 from .shared_axes import share_axes
+from .sharpening import sharpened
 from .straightening import straightened
 
 _Q = TypeVar("_Q", bound=Quotient)
@@ -25,19 +26,24 @@ _Q = TypeVar("_Q", bound=Quotient)
 def prepared(graph: _Q, settings: Settings) -> tuple[_Q, Faces | None]:
     """The graph to integrate, and its faces if its components are joined.
 
-    It is the given one, with straightened normals if a smooth error bends its faces.
+    It is the given one, with sharp edges if they are blurred, and straightened normals if a smooth error bends its faces.
     """
     # Borders are judged by their lines in an image plane, which panoramas do not have.
     seen = graph.pixels.map
     joins = _whole(graph, settings) and settings.joining == "certain" and not seen.camera.spherical
     if not joins or seen.wrap != Wrap():
         return graph, None
-    faces = Faces.of_graph(graph)
+    faces, blurred = Faces.of_graph(graph), False
+    if settings.sharpening == "edges" and graph.formed_by_preset and faces.promising:
+        sharp = sharpened(graph)
+        if sharp is not None and (found := Faces.of_graph(sharp)).promising:
+            graph, faces, blurred = sharp, found, True
     if settings.straightening == "smooth" and faces.bent and graph.below is None:
         straight = straightened(graph)
         if straight is not None:
             return straight, Faces.of_graph(straight)
-    return graph, faces if faces.notable else None
+    # Where edges were blurred, faces are bent by what blurred them, and no reason to doubt that they are faces.
+    return graph, faces if faces.notable or blurred else None
 
 
 def hooks_for(

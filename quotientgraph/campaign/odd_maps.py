@@ -96,6 +96,7 @@ _CHOICES: dict[str, list[Any]] = {
     "filling": ["contracted", "induced"],
     "creases": ["anywhere", "midway"],
     "joining": ["certain", "none"],
+    "sharpening": ["edges", "none"],
     "straightening": ["smooth", "none"],
     "axes": ["shared", "none"],
     "wrap": ["auto", "none", "x", "y", "both"],

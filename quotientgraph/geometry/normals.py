@@ -49,6 +49,9 @@ class NormalMap:
     straightened : float
         Degrees in the root mean square by which a smooth error was taken out of the normals; see
         `quotientgraph.beyond.straightening`.
+    sharpened : float
+        Part of the pixels that took the normals beside them, because edges were blurred; see
+        `quotientgraph.beyond.sharpening`.
     """
 
     normals: np.ndarray
@@ -60,6 +63,7 @@ class NormalMap:
     slope: tuple[float, float] = (0.0, 0.0)
     keeps_slope: bool = False
     straightened: float = 0.0
+    sharpened: float = 0.0
 
     @classmethod
     def from_array(

@@ -1,4 +1,4 @@
-"""What a user states about a map in tiles, compared with some of its normals before the work starts."""
+"""What some windows of a map in tiles tell: doubts about what a user states of it, and whether its edges are blurred."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import logging
 import numpy as np
 
 from .. import io
+from ..beyond.sharpening import calm_if_blurred, windows
 from ..geometry.camera import Camera
 from .cameras import window_camera
 from .sources import Source
 from .tiling import Box
+from .window import Job, normal_map
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +48,13 @@ def doubts(source: Source, camera: Camera, frame: str) -> list[str]:
             logger.warning(text)
         return texts
     return []
+
+
+def edges_are_blurred(job: Job) -> bool:
+    """Whether memory would sharpen the edges of the normals; it looks at the same windows."""
+    boxes = (Box(down.start, along.start, down.stop, along.stop) for down, along in windows(job.tiling.shape))
+    seen = [normal_map(job, box) for box in boxes]
+    return calm_if_blurred([(one.normals, one.index) for one in seen]) is not None
 
 
 def _windows(shape: tuple[int, int]) -> list[Box]:

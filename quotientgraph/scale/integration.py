@@ -22,7 +22,7 @@ from . import components, joining
 from .borders import GROUP
 from .cameras import RayFormula
 from .continuous import use_continuity
-from .doubts import doubts
+from .doubts import doubts, edges_are_blurred
 from .journal import Journal, belongs_to_another
 from .memory import check_driver, driver_needs, peak_memory, tile_for
 from .outputs import Outputs, as_dask, write_tables
@@ -190,6 +190,8 @@ def integrate(
         if tiles and found.n == 1:
             use_continuity(run)
         found = joining.forgiving(run, found) if joins else found
+        blurred = joins and chosen.sharpening == "edges" and angle == "auto" and found.large.faces.promising
+        blurred = blurred and edges_are_blurred(run.job)
         bent = joins and chosen.straightening == "smooth" and found.large.faces.bent
         joins = joins and found.large.faces.notable
         obstacle = joining.obstacle(run, found, needs, memory) if joins else ""
@@ -206,7 +208,7 @@ def integrate(
             where = replace(where, ramp=run.job.slope)
         where.create(tiling, {"camera": repr(view)}, resume)
         piece = run.write(found, scales, number, where)
-    different = differences(obstacle, bent, turned)
+    different = differences(obstacle, blurred, bent, turned)
     run.warnings.extend(different)
     run.warnings.extend(slope_warnings(run.job.slope, slope == "keep", "report"))
     run.warnings.extend(conclusions(found, scales, converged, piece))

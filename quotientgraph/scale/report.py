@@ -27,6 +27,11 @@ _NOT_STRAIGHTENED = (
     "taken out, but not in tiles, so the depth may differ from that of `quotientgraph.integrate`; use that where the map "
     'fits into memory, or pass straightening="none" if you want this'
 )
+_NOT_SHARPENED = (
+    "the edges of the normals are blurred: in memory they would be made sharp, but not in tiles, so the depth may differ "
+    "from that of `quotientgraph.integrate`; use that where the map fits into memory, or pass "
+    'sharpening="none" if you want this'
+)
 _NOT_TURNED = (
     "parts of a turned body have an axis in common: in memory they would be placed by it, but not in tiles, so their depth "
     "differs from that of `quotientgraph.integrate`; use that where the map fits into memory, or pass "
@@ -63,8 +68,8 @@ class Report:
     as_in_memory : bool
         Whether `quotientgraph.integrate` with the same settings would also have placed them in this way. It is False for a
         map with such faces whose borders could not be judged in tiles, for one whose faces are bent so that memory would
-        look for a smooth error of the normals, and for one with parts that memory would place by an axis that they share; a
-        warning says why.
+        look for a smooth error of the normals, for one whose edges are blurred so that memory would make them sharp, and for
+        one with parts that memory would place by an axis that they share; a warning says why.
     seconds : dict
         Time by stage; "cluster" is what passed before the first of them.
     tasks : dict
@@ -128,14 +133,14 @@ class Report:
         return cls(**{**found, "history": [Step(**step) for step in found["history"]]})
 
 
-def differences(obstacle: str, bent: bool, turned: bool) -> list[str]:
+def differences(obstacle: str, blurred: bool, bent: bool, turned: bool) -> list[str]:
     """Why the result is not that of `quotientgraph.integrate`, as sentences; empty if it is.
 
-    `obstacle` is why components were not joined, `bent` whether memory would look for a smooth error of the normals, and
-    `turned` whether it would place parts by the axis that they share.
+    `obstacle` is why components were not joined, `blurred` whether memory would make edges sharp, `bent` whether it would
+    look for a smooth error of the normals, and `turned` whether it would place parts by the axis that they share.
     """
     joined = [_NOT_JOINED.format(why=obstacle)] if obstacle else []
-    return joined + [_NOT_STRAIGHTENED] * bent + [_NOT_TURNED] * turned
+    return joined + [_NOT_SHARPENED] * blurred + [_NOT_STRAIGHTENED] * bent + [_NOT_TURNED] * turned
 
 
 def conclusions(found: Components, scales: TiledScales, converged: bool, piece: np.ndarray) -> list[str]:

@@ -124,6 +124,33 @@ class Scene:
             self, normals=biased, description=f"{self.description}; bias of {degrees:g}° ({kind}), seed {seed}"
         )
 
+    def blurred(self, pixels: float = 1.0) -> Scene:
+        """Normals averaged with those around them, within the mask, as networks and resampling blur edges.
+
+        Parameters
+        ----------
+        pixels : float
+            Standard deviation of the Gaussian window.
+
+        Returns
+        -------
+        Scene
+            Mask and depth stay those of the exact surface.
+
+        Examples
+        --------
+        >>> scene = make("plane", shape=(40, 50))
+        >>> bool(np.allclose(scene.blurred(2).normals, scene.normals))
+        True
+        """
+        if not (np.isfinite(pixels) and pixels >= 0):
+            raise ValueError(f"pixels={pixels} must be a standard deviation of at least 0 pixels")
+        seen = np.where(self.mask[..., None], self.normals, 0.0)
+        mean = np.stack([gaussian_filter(seen[..., axis], pixels) for axis in range(3)], axis=-1)
+        size = np.linalg.norm(mean, axis=-1, keepdims=True)
+        soft = np.where(self.mask[..., None] & (size > 1e-9), mean / np.maximum(size, 1e-9), self.normals)
+        return replace(self, normals=soft, description=f"{self.description}; blurred by {pixels:g} px")
+
     def coarse_depth(self, seed: int = 0, blur: float = 4.0, bend: float = 0.05, noise: float = 0.02) -> np.ndarray:
         """A depth map such as a network or stereo gives: blurred, bent, noisy and of unknown scale.
 
