@@ -192,6 +192,30 @@ def test_kinds_of_priors(spheres, kind, made_of):
     assert relative_error(result.depth, spheres.depth) < 0.004
 
 
+@pytest.mark.parametrize("offset", [3.0, -12.0])
+@pytest.mark.parametrize("unknown", ["zeros", "a filler", "an outlier", "distrusted"])
+def test_what_says_nothing_moves_nothing(spheres, unknown, offset):
+    """Of a prior with an unknown offset, negative values or not, what stands for unknown depth is as good as NaN."""
+    rng = np.random.default_rng(0)
+    good = 2 * spheres.depth * (1 + 0.01 * rng.standard_normal(spheres.shape)) + offset
+    assert (np.mean(good[spheres.mask] < 0) > 0.2) == (offset < 0)
+    holes = rng.random(spheres.shape) < 0.3
+    if unknown == "an outlier":
+        holes = np.arange(good.size).reshape(good.shape) == 60 * 96
+    bad = np.where(holes, {"zeros": 0.0, "a filler": -1.0 if offset > 0 else -30.0}.get(unknown, -9999.0), good)
+    if unknown == "distrusted":
+        bad = np.where(holes, rng.uniform(-9999, 9999, good.shape), good)
+    sure = np.where(holes, 0.0, 1.0) if unknown == "distrusted" else None
+    result = solved(spheres, prior=bad, prior_kind="affine", prior_confidence=sure)
+    expected = solved(spheres, prior=np.where(holes, np.nan, good), prior_kind="affine")
+    np.testing.assert_allclose(
+        result.depth / np.nanmedian(result.depth), expected.depth / np.nanmedian(expected.depth), rtol=2e-3
+    )
+    assert relative_error(result.depth, spheres.depth) < 0.004
+    warned = ["one negative number" in text for text in result.warnings if "negative" in text]
+    assert warned == ([True] if unknown == "a filler" else [])
+
+
 def test_blur_is_not_read_as_an_offset():
     """Blur flattens what stands in shelves, as an offset would. With one borders are torn, so this is read as depth."""
     scene = scenes.random("shelves", 1)

@@ -300,6 +300,8 @@ def test_negative_values_of_a_prior():
     depth = scene.depth
     scaled = 2 * (depth - np.nanmin(depth)) / np.ptp(depth[np.isfinite(depth)]) - 1  # as some networks give it
     assert any("values are negative" in text for text in solved(scene, prior=scaled).warnings)
+    known = np.where(scaled < 0, 0.0, 1.0)
+    assert not any("negative" in text for text in solved(scene, prior=scaled, prior_confidence=known).warnings)
     result = solved(scene, prior=scaled, prior_kind="affine")
     assert not [text for text in result.warnings if text.startswith(ABOUT_PRIOR)]
     ratio = result.depth / depth
