@@ -50,6 +50,21 @@ def test_an_anchor_sets_the_scale(spheres):
     assert result.depth[48, 60] == pytest.approx(7.0, rel=1e-3)
 
 
+@pytest.mark.parametrize("preset", ["best", "paper"])
+def test_anchors_fix_the_depth_of_what_has_no_borders(preset):
+    """Each of two separate planes is one component: no border is there to solve for, and the anchors hold all the same."""
+    shape = (24, 40)
+    normals = np.tile([0.0, 0.0, -1.0], (*shape, 1))
+    normals[:, 18:22] = np.nan
+    result = integrate(
+        normals, None, Pinhole.from_fov(40, shape), "opencv", preset=preset, anchors=[(5, 9, 2.5), (30, 9, 4.0)]
+    )
+    assert result.absolute
+    assert not [text for text in result.warnings if text.startswith("anchors")]
+    np.testing.assert_allclose(result.depth[:, :18], 2.5, rtol=1e-6)
+    np.testing.assert_allclose(result.depth[:, 22:], 4.0, rtol=1e-6)
+
+
 def test_a_prior_of_wrong_scale_decides_full_discontinuities(spheres):
     """A noisy prior in other units is better than none, and the result is far better than the prior."""
     noise = 1 + 0.01 * np.random.default_rng(0).standard_normal(spheres.depth.shape)

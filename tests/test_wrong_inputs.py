@@ -334,6 +334,19 @@ def test_anchors_in_scenes_with_faces_are_noticed_only_if_they_exclude_each_othe
         assert any(text.startswith("anchors: the surface misses") for text in result.warnings)
 
 
+def test_a_warning_of_anchors_is_about_where_the_surface_is_now():
+    """It goes when the surface is moved, and the same anchors give it once."""
+    scene = scenes.make("plane", shape=(48, 64))
+    right, wrong = (20, 30, scene.depth[30, 20]), (50, 40, 1000 * scene.depth[40, 50])
+
+    def about(result):
+        return [text for text in result.warnings if text.startswith("anchors")]
+
+    missed = solved(scene, anchors=[right, wrong])
+    assert len(about(missed)) == len(about(missed.settle(anchors=[right, wrong]))) == 1
+    assert about(missed.settle(anchors=[right])) == []
+
+
 def test_a_frame_by_its_directions(room):
     """As on the command line; what is no frame is an error that names them."""
     given = room.normals @ qio.frame_axes("up,right,viewer")

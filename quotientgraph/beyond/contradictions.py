@@ -34,12 +34,12 @@ _CHOSEN = Constants()
 
 
 def compared(outcome: Outcome, anchors: Anchors | None) -> Outcome:
-    """The outcome with a warning if the anchors clearly contradict the normals or each other."""
+    """The outcome with a warning, until it is moved, if the anchors clearly contradict the normals or each other."""
     text = "" if anchors is None else about_anchors(outcome, anchors)
     if not text:
         return outcome
     logger.warning(text)
-    return replace(outcome, warnings=[*outcome.warnings, text])
+    return replace(outcome, warnings=[*outcome.warnings, text], doubts=(*outcome.doubts, text))
 
 
 def about_prior(
