@@ -278,15 +278,14 @@ class QuotientGraph(ExportedQuotient):
         graph = self
         if self.formed_by_preset and preset not in (None, self.preset):
             angle = resolved_angle(settings.angle, self.pixels)
-            graph = replace(self.divided(components_by_angle(self.pixels, angle)), angle=angle, preset=preset)
+            formed = self.divided(components_by_angle(self.pixels, angle))
+            graph = replace(formed, angle=angle, preset=preset, formed_by_preset=True)
         graph, faces = prepared(graph, settings)
         shape = self.pixels.map.shape
         contacts = understood(contacts)
         stated = None if anchors is None else io.as_anchors(anchors)
         known = Anchors.from_depths(graph, stated)
         coarse = None if prior is None else io.as_depth(prior, shape)
-        if prior is None and prior_confidence is not None:
-            raise ValueError("prior_confidence: there is no prior that it belongs to; pass prior as well")
         sure = None if prior_confidence is None else io.as_confidence(prior_confidence, shape)
         place = Prior.from_depth(graph, coarse, settings.prior_kind, sure, prior_weight, known)
         hooks = hooks_for(graph, settings, faces, known if place is None else None, place)

@@ -85,9 +85,9 @@ class Prior:
     ) -> Prior | None:
         """Check and convert what a user passes; None if there is no prior."""
         if prior is None:
-            about = {"prior_kind": kind != "auto", "prior_weight": weight != 1}
+            about = {"kind": kind != "auto", "weight": weight != 1, "confidence": confidence is not None}
             for name in (name for name, given in about.items() if given):
-                raise ValueError(f"{name}: there is no prior that it belongs to; pass prior as well")
+                raise ValueError(f"prior_{name}: there is no prior that it belongs to; pass prior as well")
             return None
         normal_map = graph.pixels.map
         if kind not in KINDS:
@@ -97,8 +97,7 @@ class Prior:
         values = _image("prior", prior, normal_map.shape).ravel()[normal_map.position]
         trust = np.ones(len(values))
         if confidence is not None:
-            trust = _image("prior_confidence", confidence, normal_map.shape).ravel()[normal_map.position]
-            trust = np.nan_to_num(trust)
+            trust = np.nan_to_num(_image("prior_confidence", confidence, normal_map.shape).ravel()[normal_map.position])
             if trust.min() < 0 or trust.max() > 1:
                 raise ValueError(
                     f"prior_confidence: values must lie between 0 and 1, got {trust.min():g} to {trust.max():g}"
