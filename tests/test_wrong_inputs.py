@@ -211,8 +211,11 @@ def test_a_photograph_is_noticed():
     ("call", "says"),
     [
         (lambda result: result.save(None), "path: expected the name of a file, got None"),
-        (lambda result: result.save("surface.ply", max_faces=10.5), "max_faces=10.5: .* a positive whole number"),
-        (lambda result: result.save("surface.ply", max_faces="200k"), "max_faces='200k': .* a positive whole number"),
+        (lambda result: result.save("surface.ply", max_faces=np.nan), "max_faces=nan: .* a number from 1 on"),
+        (lambda result: result.save("surface.ply", max_faces="200k"), "max_faces='200k': .* a number from 1 on"),
+        (lambda result: result.save("surface.glb", max_faces=["a", 3]), "max_faces='a': .* a number from 1 on"),
+        (lambda result: result.save("surface.glb", max_faces=np.array(0)), "max_faces=0: .* a number from 1 on"),
+        (lambda result: result.mesh(max_error="1"), "max_error='1': expected a number of pixels"),
         (lambda result: result.save("surface.glb", max_faces=[]), "max_faces: got no number"),
         (lambda result: result.save("depth.npy", max_faces=10), "they limit a mesh, and 'depth.npy' is none"),
         (lambda _: Pinhole.from_fov(60, 10), r"camera: shape=10 must be \(height, width\)"),
