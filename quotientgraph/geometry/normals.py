@@ -174,7 +174,8 @@ def _remedy(normals: np.ndarray, position: np.ndarray, ray: Sequence[np.ndarray]
         return "most rays of the camera have z < 0, but z is forward; negate them if they point to the camera"
     better = [k for k, axes in FRAMES.items() if 2 * np.count_nonzero(((n @ axes.T) * seen).sum(-1) < 0) > len(some)]
     if better:
-        return f"most of them face it in {' or '.join(better)}, which is probably the frame"
+        which = "which" if len(better) == 1 else "one of which"
+        return f"most of them face it in {' or '.join(better)}, {which} is probably the frame"
     return "most do so in every frame that has a name; check the camera, and that they are in camera coordinates"
 
 
