@@ -17,7 +17,7 @@ from . import io, report
 from .analysis.exports import ExportedQuotient
 from .beyond.anchors import Anchors
 from .beyond.contradictions import compared
-from .beyond.division import divided_pixels, resolved_angle
+from .beyond.division import divided_pixels, formed_anew, resolved_angle
 from .beyond.doubts import judged
 from .beyond.net_slope import levelled, slope_warnings
 from .beyond.plugging import hooks_for, prepared
@@ -29,7 +29,6 @@ from .geometry.normals import NormalMap
 from .graph.lines import Lines, without_lines
 from .graph.pixels import PixelGraph
 from .graph.quotient import jumps_of
-from .graph.selection import components_by_angle
 from .method.filling import GRID_FROM
 from .method.optimize import optimize
 from .method.outcome import Progress
@@ -226,9 +225,8 @@ class QuotientGraph(ExportedQuotient):
             Whether, in scenes that have flat faces, components are placed against each other by the borders that are most
             certainly contacts, before the descent places the rest. Not used when components are merged.
         sharpening : "edges" or "none", optional
-            Whether, before components are joined, blurred edges of the normals are made sharp, as networks, resampling and
-            smoothing blur them. Only where components are formed by the automatic angle. If they are, a warning says so,
-            and the graph of the result has the new normals.
+            Whether, before components that the automatic angle formed are joined, blurred edges of the normals are made
+            sharp. If so, a warning says it, and the graph of the result has the new normals.
         straightening : "smooth" or "none", optional
             Whether, before components are joined, a smooth error that bends flat faces is taken out of the normals, as
             networks make it. If it is, a warning says so, and the graph of the result has the new normals.
@@ -236,8 +234,8 @@ class QuotientGraph(ExportedQuotient):
             Whether parts of a turned body that hide one another are placed by their common axis; a warning says so if any
             are. A prior starts from there. Not used with merged components, nor with anchors where nothing is joined.
         preset : "best" or "paper", optional
-            Stands for what is not given: "best" is contracted, anywhere, certain, smooth, shared and natural; "paper" is the
-            published method: induced, midway, none, none, none and absolute. By default the preset that the graph was made
+            Stands for what is not given: "best" is contracted, anywhere, certain, edges, smooth, shared and natural; "paper" is
+            the published method: induced, midway, none (four times) and absolute. By default the preset that the graph was made
             with. If that was another one and formed the components, they are formed anew with the angle of this one.
         prior : (H, W) array, image or path, optional
             Coarse depth, NaN where unknown, of any scale and offset, dense or sparse, with noise, outliers, blurred
@@ -283,16 +281,13 @@ class QuotientGraph(ExportedQuotient):
         )
         graph = self
         if self.formed_by_preset and preset not in (None, self.preset):
-            angle = resolved_angle(settings.angle, self.pixels)
-            graph = replace(self.divided(components_by_angle(self.pixels, angle)), angle=angle, preset=preset)
+            graph = replace(formed_anew(self, self.pixels, settings.angle), preset=preset)
         graph, faces = prepared(graph, settings)
         shape = self.pixels.map.shape
         contacts = understood(contacts)
         stated = None if anchors is None else io.as_anchors(anchors)
         known = Anchors.from_depths(graph, stated)
         coarse = None if prior is None else io.as_depth(prior, shape)
-        if prior is None and prior_confidence is not None:
-            raise ValueError("prior_confidence: there is no prior that it belongs to; pass prior as well")
         sure = None if prior_confidence is None else io.as_confidence(prior_confidence, shape)
         place = Prior.from_depth(graph, coarse, settings.prior_kind, sure, prior_weight, known)
         hooks = hooks_for(graph, settings, faces, known if place is None else None, place)

@@ -8,7 +8,7 @@ from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -210,12 +210,12 @@ class Reconstruction(Outcome):
         """(n_edges,) bool: edges of G0 across which the surface is cut."""
         return np.abs(self.residual) > TEAR
 
-    def mesh(self, max_faces: int | None = None, max_error: float | None = None) -> Mesh:
+    def mesh(self, max_faces: float | None = None, max_error: float | None = None) -> Mesh:
         """Triangles over the valid pixels, cut at the `broken` edges, with the given normals; OpenCV frame.
 
         Parameters
         ----------
-        max_faces : int, optional
+        max_faces : float, optional
             At most so many triangles, fewer where the surface is plain; see `reduce_mesh`.
         max_error : float, optional
             Largest distance from the surface in pixels, along each pixel's ray. By default every pixel is a vertex.
@@ -236,7 +236,7 @@ class Reconstruction(Outcome):
         return reduce_mesh(full, camera, max_faces=max_faces, max_error=max_error, torn=torn, wrap=wrap)
 
     def save(
-        self, path: Path | str, *, max_faces: int | Sequence[int] | None = None, max_error: float | None = None
+        self, path: Path | str, *, max_faces: float | Iterable[float] | None = None, max_error: float | None = None
     ) -> None:
         """Write by suffix: the depth (.npy .exr .tiff .png …), the mesh (.ply .obj .glb .stl) or the report (.html).
 
@@ -250,10 +250,14 @@ class Reconstruction(Outcome):
         if suffix not in known:
             raise io.OutputError(f"path: the suffix of {str(path)!r} is not known; use one of {' '.join(known)}")
         if suffix in io.mesh_suffixes():
-            several = max_faces if isinstance(max_faces, Iterable) and not isinstance(max_faces, str) else [max_faces]
-            if not len(several):
+            given = max_faces.tolist() if isinstance(max_faces, np.ndarray) else max_faces
+            several: list[Any] = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+            if not several:
                 raise ValueError("max_faces: got no number; give one, several for levels of detail, or None")
-            finest, *coarser = (self.mesh(n, max_error) for n in sorted(several, reverse=True))  # type: ignore[type-var]
+            for number in several:
+                check_limits(number, max_error)
+            several.sort(key=lambda number: np.inf if number is None else number, reverse=True)
+            finest, *coarser = (self.mesh(number, max_error) for number in several)
             io.write_mesh(path, finest, coarser=coarser)
         elif max_faces is not None or max_error is not None:
             raise ValueError(f"max_faces, max_error: they limit a mesh, and {str(path)!r} is none; leave them out")

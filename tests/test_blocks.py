@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from laplacians.core import arrays, lookups
+from laplacians.core import arrays, edges, lookups
 from quotientgraph import QuotientGraph
 from quotientgraph.beyond.face_fragments import divided_components, settle_fragments
 from quotientgraph.graph.selection import connected_components
@@ -25,6 +25,21 @@ def test_sums_and_counts(kernels_always, n, in_runs):
         assert np.array_equal(arrays.sums(index, column, n), np.bincount(index, column, n))
     assert np.array_equal(arrays.sums(index, values[:, 0] > 0, n), np.bincount(index, values[:, 0] > 0, n))
     assert np.array_equal(arrays.counts(index, n), np.bincount(index, minlength=n))
+
+
+def test_a_kernel_is_compiled_for_a_long_list_only(monkeypatch):
+    """That another one is in use already is no reason to have one compiled for less."""
+    index = np.zeros(10_000, dtype=np.int32)
+    monkeypatch.setattr(lookups._take, "_compiled", lookups._take.compiled())
+    for kernel in (lookups._add, lookups._count, lookups._find_first, edges.sort_by_count):
+        monkeypatch.setattr(kernel, "_compiled", None)
+    assert arrays.sums(index, np.ones(len(index)), 1) == arrays.counts(index, 1) == len(index)
+    assert lookups.first_places(index, 1) == 0
+    assert edges.sorted_by_key(index, 1)[1] == len(index)
+    assert not any(
+        kernel.is_loaded for kernel in (lookups._add, lookups._count, lookups._find_first, edges.sort_by_count)
+    )
+    assert lookups.suits(lookups._take, index)
 
 
 def test_gathers(kernels_always):

@@ -269,9 +269,8 @@ def test_the_cupy_backend_stays_on_the_device(preconditioner, cupy, monkeypatch)
     monkeypatch.setattr(DeviceArray, "get", lambda self: moved.append(self.size) or self.values.copy())
     found = graph.optimize(solver=backend, device="cuda", max_iterations=8)
     assert difference(found, reference) < 1e-6
-    assert (
-        sum(size > 1 for size in moved) <= 12
-    )  # per level: the pattern and units; the cut edges for the creases; the potential at the end
+    # Per level the pattern and units; the cut edges for the creases; the potential at the end.
+    assert sum(size > 1 for size in moved) <= 12
 
 
 def test_auto_uses_the_gpu_and_says_so(cupy):

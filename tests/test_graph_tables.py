@@ -1,5 +1,6 @@
 """Exports of graphs: what the columns mean, and that nothing is lost on the way to other libraries and back."""
 
+import igraph
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -55,6 +56,18 @@ def test_round_trips_through_files(noisy_graph, tmp_path, suffix):
         same(tables, io.read_tables(tmp_path / f"graph{k}{suffix}"), about=suffix != ".csv", types=suffix != ".csv")
 
 
+def test_round_trip_through_a_file_of_igraph(noisy_graph, tmp_path):
+    """igraph writes all numbers as floating-point ones, and adds a text to each node."""
+    for k, tables in enumerate(all_tables(noisy_graph(3, shape=(14, 17)))):
+        path = str(tmp_path / f"graph{k}.graphml")
+        tables.to_igraph().write_graphml(path)
+        graph = igraph.Graph.Read_GraphML(path)
+        del graph.vs["id"]
+        back = GraphTables.from_igraph(graph)
+        for table, known in ((back.nodes, tables.nodes), (back.edges, tables.edges)):
+            assert {name: x.dtype for name, x in table.items()} == {name: x.dtype for name, x in known.items()}
+
+
 def test_a_graph_without_edges_keeps_its_columns(tmp_path):
     """One component has no borders; the columns of borders are there all the same, with their types."""
     tables = QuotientGraph.from_normals(np.tile([0, 0, 1.0], (4, 5, 1))).tables()
@@ -80,6 +93,7 @@ def test_columns_that_were_changed_elsewhere_keep_their_values(noisy_graph):
     assert back.nodes["top"].tolist() == [2**40 + node for node in range(tables.n_nodes)]
     assert set(back.nodes["left"]) == {0.5}
     np.testing.assert_array_equal(back.nodes["size"], tables.nodes["size"] > 3)
+    assert back.nodes["size"].dtype == bool
     assert back.nodes["right"].dtype == np.int32
     for wrong in ("soup", "[]", '{"nodes": {}, "edges": {"length": "object"}}'):
         graph.graph["column_types"] = wrong

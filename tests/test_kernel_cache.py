@@ -179,9 +179,8 @@ def test_files_that_vanish_while_they_are_looked_at(tool, tmp_path):
     tool()
     (folder,) = {path.parent for path in files(tmp_path / "cache")}
     for path in files(tmp_path / "cache"):
-        path.with_name(f"{path.name}.1.unfinished").symlink_to(
-            "nowhere"
-        )  # it is listed, but there is nothing to look at
+        # It is listed, but there is nothing to look at.
+        path.with_name(f"{path.name}.1.unfinished").symlink_to("nowhere")
         path.unlink()
     names, notes, _, log, _ = tool()
     assert len(names) == 2

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from quotientgraph import Orthographic, Pinhole, QuotientGraph, RayMap, integrate
-from quotientgraph.geometry.normals import FRAMES, NormalMap
+from quotientgraph.geometry.frames import FRAMES
+from quotientgraph.geometry.normals import NormalMap
 
 SHAPE = (5, 7)
 FLAT = np.tile([0.0, 0.0, -1.0], (*SHAPE, 1))  # faces the camera, OpenCV frame
@@ -189,3 +190,9 @@ def test_everything_else_wrong_is_told_apart_from_the_mask():
     mask[0, 0] = False
     with pytest.raises(ValueError, match="normals: no valid pixel"):
         of(normals, mask=mask, camera=Pinhole(9, 9, 3, 2))
+
+
+def test_of_several_frames_one_is_probably_right():
+    """Normals that all face the camera in three frames tell what it is not."""
+    with pytest.raises(ValueError, match="in opengl or dsine or directx, one of which is probably the frame"):
+        NormalMap.from_array(np.tile([0.0, 0.0, 1.0], (4, 5, 1)), frame="opencv")

@@ -50,6 +50,21 @@ def test_an_anchor_sets_the_scale(spheres):
     assert result.depth[48, 60] == pytest.approx(7.0, rel=1e-3)
 
 
+@pytest.mark.parametrize("preset", ["best", "paper"])
+def test_anchors_fix_the_depth_of_what_has_no_borders(preset):
+    """Each of two separate planes is one component: no border is there to solve for, and the anchors hold all the same."""
+    shape = (24, 40)
+    normals = np.tile([0.0, 0.0, -1.0], (*shape, 1))
+    normals[:, 18:22] = np.nan
+    result = integrate(
+        normals, None, Pinhole.from_fov(40, shape), "opencv", preset=preset, anchors=[(5, 9, 2.5), (30, 9, 4.0)]
+    )
+    assert result.absolute
+    assert not [text for text in result.warnings if text.startswith("anchors")]
+    np.testing.assert_allclose(result.depth[:, :18], 2.5, rtol=1e-6)
+    np.testing.assert_allclose(result.depth[:, 22:], 4.0, rtol=1e-6)
+
+
 def test_a_prior_of_wrong_scale_decides_full_discontinuities(spheres):
     """A noisy prior in other units is better than none, and the result is far better than the prior."""
     noise = 1 + 0.01 * np.random.default_rng(0).standard_normal(spheres.depth.shape)
@@ -190,6 +205,30 @@ def test_kinds_of_priors(spheres, kind, made_of):
     noise = 1 + 0.01 * np.random.default_rng(0).standard_normal(spheres.shape)
     result = solved(spheres, prior=made_of(spheres.depth * noise), prior_kind=kind)
     assert relative_error(result.depth, spheres.depth) < 0.004
+
+
+@pytest.mark.parametrize("offset", [3.0, -12.0])
+@pytest.mark.parametrize("unknown", ["zeros", "a filler", "an outlier", "distrusted"])
+def test_what_says_nothing_moves_nothing(spheres, unknown, offset):
+    """Of a prior with an unknown offset, negative values or not, what stands for unknown depth is as good as NaN."""
+    rng = np.random.default_rng(0)
+    good = 2 * spheres.depth * (1 + 0.01 * rng.standard_normal(spheres.shape)) + offset
+    assert (np.mean(good[spheres.mask] < 0) > 0.2) == (offset < 0)
+    holes = rng.random(spheres.shape) < 0.3
+    if unknown == "an outlier":
+        holes = np.arange(good.size).reshape(good.shape) == 60 * 96
+    bad = np.where(holes, {"zeros": 0.0, "a filler": -1.0 if offset > 0 else -30.0}.get(unknown, -9999.0), good)
+    if unknown == "distrusted":
+        bad = np.where(holes, rng.uniform(-9999, 9999, good.shape), good)
+    sure = np.where(holes, 0.0, 1.0) if unknown == "distrusted" else None
+    result = solved(spheres, prior=bad, prior_kind="affine", prior_confidence=sure)
+    expected = solved(spheres, prior=np.where(holes, np.nan, good), prior_kind="affine")
+    np.testing.assert_allclose(
+        result.depth / np.nanmedian(result.depth), expected.depth / np.nanmedian(expected.depth), rtol=2e-3
+    )
+    assert relative_error(result.depth, spheres.depth) < 0.004
+    warned = ["one negative number" in text for text in result.warnings if "negative" in text]
+    assert warned == ([True] if unknown == "a filler" else [])
 
 
 def test_blur_is_not_read_as_an_offset():

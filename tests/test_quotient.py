@@ -270,6 +270,17 @@ def test_a_graph_keeps_the_preset_that_it_was_made_with(room):
         assert own.optimize(preset="paper").levels[0].n_components == own.n_components
 
 
+def test_components_formed_anew_are_those_of_their_preset():
+    """A preset formed them as well, so that another one forms them anew again."""
+    scene = scenes.make("spheres", shape=(72, 96))
+    maps = scene.normals, scene.mask, scene.camera, "opencv"
+    formed = QuotientGraph.from_normals(*maps).optimize(preset="paper").levels[0]
+    assert (formed.preset, formed.formed_by_preset) == ("paper", True)
+    again, known = formed.optimize(preset="best").levels[0], QuotientGraph.from_normals(*maps)
+    assert (again.preset, again.angle) == ("best", known.angle)
+    np.testing.assert_array_equal(again.labels, known.optimize().levels[0].labels)
+
+
 def test_components_of_another_map_are_refused(room):
     graph = QuotientGraph.from_normals(room.normals, room.mask, room.camera, "opencv")
     with pytest.raises(ValueError, match="labels: expected one for each of"):

@@ -191,7 +191,12 @@ def test_results_give_meshes_of_a_size(tmp_path):
     result = integrate(scene.normals, scene.mask, scene.camera, "opencv")
     assert len(result.mesh(max_faces=1500).faces) <= 1500 < len(result.mesh().faces)
     assert result.mesh(max_error=0.5).deviation <= 0.5
+    for most in (1500.0, np.float32(1500), 0.1 * 15000 + 0.7):
+        np.testing.assert_array_equal(result.mesh(max_faces=most).faces, result.mesh(max_faces=1500).faces)
     result.save(tmp_path / "small.ply", max_faces=1500)
+    for several in ((500, 1500), np.array([500, 1500]), (500.0 * k for k in (1, 3))):
+        result.save(tmp_path / "levels.glb", max_faces=several)
+    result.save(tmp_path / "one.glb", max_faces=np.array(500))
     assert len(trimesh.load(tmp_path / "small.ply", process=False).faces) <= 1500
     with pytest.raises(ValueError, match="max_faces=0"):
         result.mesh(max_faces=0)

@@ -159,6 +159,16 @@ def test_planes_are_held_as_in_memory(tmp_path):
     assert difference(expected, depth.compute()) < 1e-6
 
 
+def test_a_frame_by_its_directions(tmp_path):
+    """As in memory; what is no frame is refused with the same words."""
+    normals = np.tile([0.0, 0.6, 0.8], (40, 48, 1))
+    out = {"out": tmp_path / "depth.zarr", "tile": 104, "workers": 1}
+    depth, _ = scale.integrate(normals, frame="right,up,viewer", **out)
+    np.testing.assert_allclose(depth.compute(), whole(normals, None).depth, atol=1e-9)
+    with pytest.raises(ValueError, match=r"frame='right,up' is not known; use one of opencv, .* directions"):
+        scale.integrate(normals, frame="right,up", **out)
+
+
 def test_joining_goes_on_after_an_interruption(tmp_path):
     """A run that was stopped among the stages of joining ends with the same bytes."""
     scene = scenes.random("tabletop", 0, shape=(150, 200))

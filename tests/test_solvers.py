@@ -541,6 +541,9 @@ def test_registering(clean_registry):
     assert registry.name_of(solvers.get("auto")) == "auto"
     assert registry.name_of(solvers.Dumping(Mine(), "folder")) == "mine"
     assert registry.name_of(solvers.Dumping(Textbook(), "folder")) == "Textbook"
+    helped = Textbook()
+    helped.solver = solvers.get("direct")
+    assert registry.name_of(helped) == "Textbook"
     for name, factory in (("", Mine), (None, Mine), ("mine", 3)):
         with pytest.raises(ValueError, match="name" if factory is Mine else "factory"):
             solvers.register(name, factory)

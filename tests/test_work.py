@@ -18,6 +18,7 @@ from laplacians.core.sharing import at_most
 from laplacians.direct.cholesky import analyse
 from laplacians.multigrid.hierarchy import Hierarchy
 from quotientgraph import QuotientGraph, integrate, scenes, solvers
+from quotientgraph.analysis.resistance import resistances
 from quotientgraph.beyond import absorbing, automatic_angle, joining
 from quotientgraph.beyond.border_facts import PieceFacts
 from quotientgraph.beyond.border_pieces import BorderPieces
@@ -207,7 +208,7 @@ def test_no_axis_is_sought_twice():
     labels = np.array([[7] * 9, [1] * 5 + [2] * 4])
     part, weight = _starts(labels)
     tried = [tuple(weight[part == k].sum(axis=1).astype(int)) for k in range(2)]
-    assert tried == [(9, 0), (9, 5, 4, 0)]  # one component alone is the whole part
+    assert tried == [(9,), (9, 5, 4)]  # one component alone is the whole part
 
 
 def test_the_ordering_of_a_quotient_graph(crowd):
@@ -257,6 +258,14 @@ def test_a_pattern_is_analysed_once(crowd, calls):
     assert 0 < calls["_add_pairs"] <= iterations
     assert calls["_solve"] <= iterations + 12  # the rest is filling
     assert calls["_solve_four"] == 3  # twelve right-hand sides for the confidence
+
+
+def test_borders_are_sorted_once_for_resistances(crowd, monkeypatch):
+    """The focal length of a border is found along with its strength."""
+    made, made_of = [], solvers.Pattern.from_edges
+    monkeypatch.setattr(solvers.Pattern, "from_edges", lambda *edges: made.append(edges) or made_of(*edges))
+    resistances(crowd, crowd.filled())
+    assert len(made) == 1
 
 
 # Filling -------------------------------------------------------------------------------------------------------------

@@ -211,8 +211,11 @@ def test_a_photograph_is_noticed():
     ("call", "says"),
     [
         (lambda result: result.save(None), "path: expected the name of a file, got None"),
-        (lambda result: result.save("surface.ply", max_faces=10.5), "max_faces=10.5: .* a positive whole number"),
-        (lambda result: result.save("surface.ply", max_faces="200k"), "max_faces='200k': .* a positive whole number"),
+        (lambda result: result.save("surface.ply", max_faces=np.nan), "max_faces=nan: .* a number from 1 on"),
+        (lambda result: result.save("surface.ply", max_faces="200k"), "max_faces='200k': .* a number from 1 on"),
+        (lambda result: result.save("surface.glb", max_faces=["a", 3]), "max_faces='a': .* a number from 1 on"),
+        (lambda result: result.save("surface.glb", max_faces=np.array(0)), "max_faces=0: .* a number from 1 on"),
+        (lambda result: result.mesh(max_error="1"), "max_error='1': expected a number of pixels"),
         (lambda result: result.save("surface.glb", max_faces=[]), "max_faces: got no number"),
         (lambda result: result.save("depth.npy", max_faces=10), "they limit a mesh, and 'depth.npy' is none"),
         (lambda _: Pinhole.from_fov(60, 10), r"camera: shape=10 must be \(height, width\)"),
@@ -300,6 +303,8 @@ def test_negative_values_of_a_prior():
     depth = scene.depth
     scaled = 2 * (depth - np.nanmin(depth)) / np.ptp(depth[np.isfinite(depth)]) - 1  # as some networks give it
     assert any("values are negative" in text for text in solved(scene, prior=scaled).warnings)
+    known = np.where(scaled < 0, 0.0, 1.0)
+    assert not any("negative" in text for text in solved(scene, prior=scaled, prior_confidence=known).warnings)
     result = solved(scene, prior=scaled, prior_kind="affine")
     assert not [text for text in result.warnings if text.startswith(ABOUT_PRIOR)]
     ratio = result.depth / depth
@@ -330,6 +335,19 @@ def test_anchors_in_scenes_with_faces_are_noticed_only_if_they_exclude_each_othe
     wrong = [(64, 48, plane.depth[48, 64]), (100, 80, 1000 * plane.depth[80, 100])]
     for result in (solved(plane, anchors=wrong), solved(plane).settle(anchors=wrong)):
         assert any(text.startswith("anchors: the surface misses") for text in result.warnings)
+
+
+def test_a_warning_of_anchors_is_about_where_the_surface_is_now():
+    """It goes when the surface is moved, and the same anchors give it once."""
+    scene = scenes.make("plane", shape=(48, 64))
+    right, wrong = (20, 30, scene.depth[30, 20]), (50, 40, 1000 * scene.depth[40, 50])
+
+    def about(result):
+        return [text for text in result.warnings if text.startswith("anchors")]
+
+    missed = solved(scene, anchors=[right, wrong])
+    assert len(about(missed)) == len(about(missed.settle(anchors=[right, wrong]))) == 1
+    assert about(missed.settle(anchors=[right])) == []
 
 
 def test_a_frame_by_its_directions(room):

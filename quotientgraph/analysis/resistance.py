@@ -100,14 +100,7 @@ def strengths(graph: Quotient, potential: np.ndarray, noise: float = _CHOSEN.noi
     pattern : Pattern
     strength : (n_pairs,) float64
     """
-    pattern, order, start, middle = _borders(graph)
-    if not len(order):
-        return pattern, np.zeros(0)
-    focal = graph.pixels.focal_at(graph.cut)
-    size = np.abs(graph.residual(potential)) * focal
-    edge = np.square(focal) / np.square(noise + size**2 / noise)
-    strength = np.add.reduceat(edge[order], start[:-1]) / np.square(middle)
-    return pattern, np.maximum(strength, _CHOSEN.weakest * strength.mean())
+    return _springs(graph, potential, noise)[:2]
 
 
 def resistances(
@@ -140,10 +133,10 @@ def resistances(
     """
     if method not in ("auto", "exact", "sampled"):
         raise ValueError(f'method={method!r} is not known; use "auto", "exact" or "sampled"')
-    pattern, _, _, middle = _borders(graph)
     if strength is None:
-        strength = strengths(graph, potential)[1]
+        pattern, strength, middle = _springs(graph, potential)
     else:
+        pattern, _, _, middle = _borders(graph)
         strength = np.asarray(strength, dtype=np.float64)
         if strength.shape != (pattern.n_pairs,) or not (strength > 0).all():
             raise ValueError(
@@ -156,6 +149,20 @@ def resistances(
     return Resistances(
         pattern.tail, pattern.head, strength, resistance * np.square(middle), variance * np.square(focal)
     )
+
+
+def _springs(
+    graph: Quotient, potential: np.ndarray, noise: float = _CHOSEN.noise
+) -> tuple[Pattern, np.ndarray, np.ndarray]:
+    """What `strengths` returns, and the mean focal length of each border, (n_pairs,)."""
+    pattern, order, start, middle = _borders(graph)
+    if not len(order):
+        return pattern, np.zeros(0), middle
+    focal = graph.pixels.focal_at(graph.cut)
+    size = np.abs(graph.residual(potential)) * focal
+    edge = np.square(focal) / np.square(noise + size**2 / noise)
+    strength = np.add.reduceat(edge[order], start[:-1]) / np.square(middle)
+    return pattern, np.maximum(strength, _CHOSEN.weakest * strength.mean()), middle
 
 
 def _borders(graph: Quotient) -> tuple[Pattern, np.ndarray, np.ndarray, np.ndarray]:
@@ -230,12 +237,15 @@ def connection(graph: Quotient, potential: np.ndarray, here: ArrayLike, there: A
             )
     if len(np.intersect1d(a, b)):
         raise ValueError("here and there share components; the connection is between two separate regions")
-    pattern, strength = strengths(graph, potential)
-    conductance = strength * np.square(_borders(graph)[3])
+    pattern, strength, middle = _springs(graph, potential)
     node = np.arange(graph.n_components)
     node[a], node[b] = a[0], b[0]
     system = LaplacianSystem.from_edges(
-        graph.n_components, node[pattern.tail], node[pattern.head], conductance, np.zeros(len(strength))
+        graph.n_components,
+        node[pattern.tail],
+        node[pattern.head],
+        strength * np.square(middle),
+        np.zeros(len(strength)),
     )
     if system.pieces[a[0]] != system.pieces[b[0]]:
         return 0.0

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from laplacians.core.edges import sorted_by_key
 from laplacians.core.sorting import order_within, sort_runs
 
 from ..geometry.jumps import crease_jumps
@@ -168,11 +169,10 @@ class PieceFacts:
 
 def group_medians(group: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
     """(n,) median of the values of each group, 0 for an empty one."""
-    in_a_row = (group[1:] >= group[:-1]).all()
-    ranked = values.copy() if in_a_row else values[np.argsort(group.astype(np.min_scalar_type(n)), kind="stable")]
-    count = np.bincount(group, minlength=n)
-    start = np.append(0, np.cumsum(count))
+    order, end = sorted_by_key(group, n)
+    ranked, start = values[order], np.append(0, end)
     sort_runs(ranked, start)
+    count = np.diff(start)
     out, used = np.zeros(n), np.flatnonzero(count)
     first, count = start[used], count[used]
     out[used] = 0.5 * (ranked[first + (count - 1) // 2] + ranked[first + count // 2])

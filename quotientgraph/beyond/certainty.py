@@ -2,10 +2,9 @@
 
 Where borders can be judged, more is known than how many of them fit (`quotientgraph.beyond.confidence`): whether they fit
 by chance. Where joining ends elsewhere as soon as its evidence is disturbed (`quotientgraph.beyond.steadiness`), the place
-of a face was a close decision. A face that stands on another one
-meets it in a valley, which seldom happens by chance, and borders at which faces touch should look like contacts. A border
-that looks like one but is torn contradicts the places of its two faces, or one of them is several parallel faces in one;
-pixels close to it are the most doubtful.
+of a face was a close decision. A face that stands on another one meets it in a valley, which seldom happens by chance, and
+borders at which faces touch should look like contacts. A border that looks like one but is torn contradicts the places of
+its two faces, or one of them is several parallel faces in one; pixels close to it are the most doubtful.
 """
 
 from __future__ import annotations
@@ -44,9 +43,8 @@ class _Constants:
     torn: float = 0.3  # pixels by which a border must be torn, and
     notable: float = 0.01  # of the potential (of its range, for parallel rays)
     reach: float = 15.0  # pixels within which a contradiction counts most
-    straightened: float = (
-        -0.33
-    )  # log-odds that count in addition where a smooth error was taken out; see docs/beyond.md
+    # Log-odds that count in addition where the normals were sharpened or straightened; see docs/beyond.md.
+    mended: float = -0.4
 
 
 _RIGHT, _CHOSEN = _Right(), _Constants()
@@ -70,7 +68,7 @@ def certainty(judged: Judgement, settled: tuple[tuple[int, int], ...] = ()) -> n
         return np.ones(len(labels))
     cues, out = _component_cues(judged, settled)
     of_component = sum(getattr(_RIGHT, name) * cue for name, cue in cues.items())
-    of_component += _RIGHT.always + (_CHOSEN.straightened if judged.graph.pixels.map.straightened else 0.0)
+    of_component += _RIGHT.always + (_CHOSEN.mended if judged.graph.pixels.map.mended else 0.0)
     for part in blocks(len(out), _AT_ONCE):
         odds = gathered(of_component, labels[part])
         near = np.flatnonzero(out[part])

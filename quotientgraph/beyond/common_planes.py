@@ -86,16 +86,14 @@ class FlatFaces:
         if len(pixel) >= _SIDES:
             some = np.flatnonzero((np.arange(len(pixel)) // _STRETCH) % (1 + len(pixel) // _SIDES) == 0)
             pixel, of = pixel[some], of[some]
-        normals = np.ascontiguousarray(
-            seen.normals.take(pixel, axis=0).T
-        )  # sums over rows of three take ten times as long
+        # Sums over rows of three take ten times as long.
+        normals = np.ascontiguousarray(seen.normals.take(pixel, axis=0).T)
         # Medians, because crumbs along the outlines have been absorbed.
         normal = np.stack([group_medians(of, axis, len(large)) for axis in normals], axis=1)
         normal /= np.maximum(np.linalg.norm(normal, axis=1), 1e-12)[:, None]
         bend = group_medians(of, 1 - (normals * normal.T.take(of, axis=1)).sum(axis=0), len(large))
-        follows = np.flatnonzero(
-            (of[1:] == of[:-1]) & (pixel[1:] != pixel[:-1])
-        )  # mostly neighbours: they tell the noise
+        # Pixels that follow one another are mostly neighbours: they tell the noise.
+        follows = np.flatnonzero((of[1:] == of[:-1]) & (pixel[1:] != pixel[:-1]))
         noise = 0.25 * np.square(normals[:, 1:] - normals[:, :-1]).sum(axis=0)[follows]
         noise = group_medians(of[1:][follows], noise, len(large))
         flat = (bend < _CHOSEN.scatter + 1.2 * noise) & (np.bincount(of, minlength=len(large)) > 0)

@@ -34,12 +34,12 @@ _CHOSEN = Constants()
 
 
 def compared(outcome: Outcome, anchors: Anchors | None) -> Outcome:
-    """The outcome with a warning if the anchors clearly contradict the normals or each other."""
+    """The outcome with a warning, until it is moved, if the anchors clearly contradict the normals or each other."""
     text = "" if anchors is None else about_anchors(outcome, anchors)
     if not text:
         return outcome
     logger.warning(text)
-    return replace(outcome, warnings=[*outcome.warnings, text])
+    return replace(outcome, warnings=[*outcome.warnings, text], doubts=(*outcome.doubts, text))
 
 
 def about_prior(
@@ -70,10 +70,15 @@ def about_prior(
         Whether it looks like disparity or has an offset, but was read as plain depth.
     """
     texts = []
-    if negative > _CHOSEN.negative:
+    if negative > _CHOSEN.negative and "affine" in kind:
         texts.append(
-            f"prior: {negative:.0%} of its values are negative and were left out; depth and disparity are positive, and "
-            'prior_kind="affine" or "affine-disparity" reads values with an unknown offset'
+            f"prior: {negative:.0%} of its values are one negative number, the smallest, which was taken for unknown "
+            "depth and left out; write NaN there"
+        )
+    elif negative > _CHOSEN.negative:
+        texts.append(
+            f"prior: {negative:.0%} of its values are negative and were left out; write NaN where the depth is unknown, or "
+            'if negative values are meant, use prior_kind="affine" or "affine-disparity", which have an unknown offset'
         )
     if overturned:
         texts.append(
@@ -95,7 +100,8 @@ def _about_borders(alone: float, together: float, central: bool) -> str:
         return ""
     scale = "" if central else ', and has the unit of the columns and rows or prior_kind="affine"'
     return (
-        f"prior: with it surfaces meet along {together:.0%} of their borders, by the normals alone along {alone:.0%}; "
+        f"prior: with it surfaces meet along {together:.0%} of all borders, those that it makes itself among them, by the "
+        f"normals alone along {alone:.0%}; "
         "if that surprises you, check that it belongs to this view, is not flipped or shifted, holds depth or "
         f"disparity{scale}"
     )

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..graph.colours import similar_colours
 from ..graph.pixels import PixelGraph
+from ..graph.quotient import Quotient
 from ..graph.segments import components_by_labels
 from ..graph.selection import components_by_angle
 from ..method.torus import is_continuous
 from .automatic_angle import suitable_angle
 
+_Q = TypeVar("_Q", bound=Quotient)
+
 
 def resolved_angle(angle: float | str | None, pixels: PixelGraph) -> float | None:
     """The angle in degrees, or None; "auto" is chosen from the normals."""
     return suitable_angle(pixels) if isinstance(angle, str) else angle
+
+
+def formed_anew(graph: _Q, pixels: PixelGraph, angle: float | str | None = "auto") -> _Q:
+    """A graph of the same valid pixels, whose normals may have changed, with components formed by the angle alone."""
+    found = resolved_angle(angle, pixels)
+    divided = graph.divided(components_by_angle(pixels, found))
+    return replace(divided, pixels=pixels, angle=found, formed_by_preset=True)
 
 
 def divided_pixels(

@@ -53,8 +53,9 @@ def judged(outcome: Outcome) -> Outcome:
     text = doubt(graph, outcome.potential, sure, low)
     if text:
         logger.warning(text)
-    doubts = (text,) if text else ()
-    return replace(outcome, borders=None, certainty=sure, warnings=[*outcome.warnings, *doubts], doubts=doubts)
+    further = (text,) if text else ()
+    warnings, doubts = [*outcome.warnings, *further], (*outcome.doubts, *further)
+    return replace(outcome, borders=None, certainty=sure, warnings=warnings, doubts=doubts)
 
 
 def doubt(graph: Quotient, potential: np.ndarray, sure: np.ndarray, low: float) -> str | None:

@@ -113,9 +113,8 @@ def join_groups(
             odds = touch[k] - max(left_front[k], right_front[k])
             pull[k] = (weight[k] + 1e-3) / (tolerance[k] * tolerance[k]) / (1 + np.exp(-odds))
     pair, start, piece = np.empty(n_pieces, np.int64), np.empty(n_pieces + 1, np.int64), np.empty(n_pieces, np.int32)
-    told = np.empty(
-        (7, n_pieces)
-    )  # offset, tolerance, weight, log-probabilities of touching, low and high in front, pull
+    # Rows: offset, tolerance, weight, log-probabilities of touching, low and high in front, pull.
+    told = np.empty((7, n_pieces))
     fresh, delta, lead = np.empty(n_pieces, np.bool_), np.empty(n_pieces), np.empty(n_pieces)
     n_before, before, former = 0, np.empty(n_pieces, np.int64), np.empty((2, n_pieces))
     while True:

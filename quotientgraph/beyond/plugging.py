@@ -55,7 +55,7 @@ def hooks_for(
 ) -> Hooks:
     """The additions to the published method that the settings ask for and the graph allows.
 
-    Where components are joined, anchors are none of them: they are settled afterwards, on the joined components.
+    Where components are joined, or none has a border, anchors are none of them: they are settled afterwards.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def hooks_for(
     Hooks
     """
     joins = faces is not None
-    known = None if joins else known
+    known = known if len(graph.cut) and not joins else None
     # Anchors that tie components to their depths would pull at what is moved.
     free = _whole(graph, settings) and known is None
     return Hooks(

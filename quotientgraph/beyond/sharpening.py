@@ -23,8 +23,7 @@ from laplacians.core.jit import kernel
 from ..geometry.jumps import planar
 from ..geometry.normals import NormalMap
 from ..graph.quotient import Quotient, jumps_of
-from ..graph.selection import components_by_angle
-from .automatic_angle import suitable_angle
+from .division import formed_anew
 
 _Q = TypeVar("_Q", bound=Quotient)
 View = tuple[
@@ -71,20 +70,12 @@ def sharpened(graph: _Q) -> _Q | None:
     if calm is None:
         return None
     sharp = _applied(seen, calm)
-    pixels = replace(graph.pixels, map=sharp)
-    angle = suitable_angle(pixels)
     text = (
         f"the edges of the normals are blurred or rounded, as networks and resampling make them; the {sharp.sharpened:.0%} "
         'of the pixels that lie on them took the normals of faces beside them (sharpening="none" leaves them as they are)'
     )
-    return replace(
-        graph.divided(components_by_angle(pixels, angle)),
-        pixels=pixels,
-        jump=jumps_of(pixels, planar),
-        angle=angle,
-        formed_by_preset=True,
-        warnings=(*graph.warnings, text),
-    )
+    found = formed_anew(graph, replace(graph.pixels, map=sharp))
+    return replace(found, jump=jumps_of(found.pixels, planar), warnings=(*graph.warnings, text))
 
 
 def windows(shape: tuple[int, int]) -> list[tuple[slice, slice]]:

@@ -76,13 +76,10 @@ class TurnedParts:
         local /= size[:, None, None]
         rows = np.concatenate([_cross(local, normals), normals], axis=2)
         part, weight = _starts(labels)
-        begun = np.flatnonzero(weight.any(axis=1))
-        line = np.repeat(axis_of(np.zeros((1, 6, 6))), len(part), axis=0)  # what comes of nothing to begin with
         tried = rows[part]
         for _ in range(_CHOSEN.rounds):
-            line[begun] = axis_of(_moments(tried[begun], weight[begun]))
-            miss = np.abs(tried[begun] @ line[begun, :, None])[..., 0]
-            weight[begun] = _reweighted(miss, weight[begun] > 0)
+            line = axis_of(_moments(tried, weight))
+            weight = _reweighted(np.abs(tried @ line[..., None])[..., 0], weight > 0)
         met = np.abs(tried @ line[..., None])[..., 0] < _CHOSEN.miss
         n_met = met.sum(axis=1)
         best = [k[n_met[k].argmax()] for k in np.split(np.arange(len(part)), np.flatnonzero(np.diff(part)) + 1)]
@@ -201,16 +198,15 @@ def _speeds(local: np.ndarray, share: np.ndarray) -> np.ndarray:
 def _starts(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The part (n_starts,) and the weights (n_starts, n_sample) that the search for an axis begins with.
 
-    They are all pixels alike, the largest components of each part alone and, where a part has few components, none at all.
+    They are all pixels alike, and the largest components of each part alone.
     """
     part, weight = [], []
     for k, own in enumerate(labels):
         names, count = np.unique(own, return_counts=True)
         largest = names[np.argsort(-count, kind="stable")][: _CHOSEN.starts]
         alone = [own == name for name in largest] if len(names) > 1 else []  # one alone is the whole part
-        nothing = [np.zeros(len(own))] if len(names) < _CHOSEN.starts else []
-        weight += [np.ones(len(own)), *alone, *nothing]
-        part += [k] * (1 + len(alone) + len(nothing))
+        weight += [np.ones(len(own)), *alone]
+        part += [k] * (1 + len(alone))
     return np.array(part), np.array(weight, dtype=np.float64)
 
 

@@ -112,9 +112,8 @@ def _counted(journal: Path, ended_well: bool, end: str, err: str, function: str)
             outcome.add(None if entry["failure"] is None else f"{open_case}: {entry['failure']}")
             open_case = None
     if open_case is not None and end != "the deadline":
-        outcome.add(
-            f"{open_case}: the process ended by {end}: {' '.join(err.split())[:400]}"
-        )  # it may say where it was
+        # What it wrote may say where it was.
+        outcome.add(f"{open_case}: the process ended by {end}: {' '.join(err.split())[:400]}")
     elif open_case is not None and time.time() - began > _HANGS:  # else it was only the next one at the deadline
         outcome.add(f"{open_case}: it was not done at {end}")
     elif not ended_well and end != "the deadline":

@@ -111,6 +111,11 @@ class NormalMap:
         return len(self.normals)
 
     @property
+    def mended(self) -> bool:
+        """Whether the normals are not those that were given, because their edges or faces had errors."""
+        return self.straightened > 0 or self.sharpened > 0
+
+    @property
     def facing(self) -> np.ndarray:
         """(n_pixels,) float64 product n·ray of each pixel, negative because every valid pixel faces the camera."""
         x, y, z = self.camera.coordinates(self.shape)
@@ -178,7 +183,8 @@ def _remedy(normals: np.ndarray, position: np.ndarray, ray: Sequence[np.ndarray]
         return "most rays of the camera have z < 0, but z is forward; negate them if they point to the camera"
     better = [k for k, axes in FRAMES.items() if 2 * np.count_nonzero(((n @ axes.T) * seen).sum(-1) < 0) > len(some)]
     if better:
-        return f"most of them face it in {' or '.join(better)}, which is probably the frame"
+        which = "which" if len(better) == 1 else "one of which"
+        return f"most of them face it in {' or '.join(better)}, {which} is probably the frame"
     return "most do so in every frame that has a name; check the camera, and that they are in camera coordinates"
 
 

@@ -13,7 +13,7 @@ is resolved fully.
 
 from __future__ import annotations
 
-from numbers import Integral
+from numbers import Real
 
 import numpy as np
 
@@ -30,7 +30,7 @@ def reduce_mesh(
     mesh: Mesh,
     camera: Camera,
     *,
-    max_faces: int | None = None,
+    max_faces: float | None = None,
     max_error: float | None = None,
     torn: np.ndarray | None = None,
     wrap: Wrap | None = None,
@@ -43,7 +43,7 @@ def reduce_mesh(
         A full mesh, as `triangulate` returns it.
     camera : Camera
         The camera of that mesh.
-    max_faces : int, optional
+    max_faces : float, optional
         The mesh has at most this many faces. Where even its tears need more at full resolution, they are followed in
         steps of 2, 4, … pixels, and the surface ends that much before them.
     max_error : float, optional
@@ -74,12 +74,12 @@ def reduce_mesh(
     return _Surface(mesh, camera, torn, max_faces, wrap or Wrap()).reduced(max_faces, max_error)
 
 
-def check_limits(max_faces: int | None, max_error: float | None) -> None:
+def check_limits(max_faces: float | None, max_error: float | None) -> None:
     """Refuse limits that no mesh can have."""
-    if max_faces is not None and (not isinstance(max_faces, Integral) or max_faces < 1):
-        raise ValueError(f"max_faces={max_faces!r}: a mesh has at least one face; give a positive whole number or None")
-    if max_error is not None and not 0 <= max_error < np.inf:
-        raise ValueError(f"max_error={max_error}: expected a number of pixels, 0 or more, or None")
+    if max_faces is not None and not (isinstance(max_faces, Real) and max_faces >= 1):
+        raise ValueError(f"max_faces={max_faces!r}: a mesh has at least one face; give a number from 1 on, or None")
+    if max_error is not None and not (isinstance(max_error, Real) and 0 <= max_error < np.inf):
+        raise ValueError(f"max_error={max_error!r}: expected a number of pixels, 0 or more, or None")
 
 
 class _Surface:
@@ -88,7 +88,9 @@ class _Surface:
     The images are larger by a row or a column where borders meet; a vertex of a panorama is in both places then.
     """
 
-    def __init__(self, mesh: Mesh, camera: Camera, torn: np.ndarray | None, max_faces: int | None, wrap: Wrap) -> None:
+    def __init__(
+        self, mesh: Mesh, camera: Camera, torn: np.ndarray | None, max_faces: float | None, wrap: Wrap
+    ) -> None:
         height, width = mesh.shape
         self.mesh, self.wrap = mesh, wrap
         self.shape = tall, wide = height + int(wrap.y), width + int(wrap.x)
@@ -149,7 +151,7 @@ class _Surface:
         )  # fmt: skip
         return found, out, whole, deviation
 
-    def reduced(self, max_faces: int | None, max_error: float | None) -> Mesh:
+    def reduced(self, max_faces: float | None, max_error: float | None) -> Mesh:
         threshold, finest = max_error or 0.0, 0
         error = self.errors(0, threshold if max_faces is None else np.inf)
         count = self.leaves(error, 0, threshold)[0]
@@ -161,7 +163,7 @@ class _Surface:
         count, out, whole, deviation = self.leaves(error, finest, threshold, max(count, 1))
         return self._mesh(out[: count - int(self.n_own[whole].sum())], whole, deviation)
 
-    def _threshold(self, error: np.ndarray, finest: int, low: float, max_faces: int) -> tuple[float, int]:
+    def _threshold(self, error: np.ndarray, finest: int, low: float, max_faces: float) -> tuple[float, int]:
         """The smallest threshold, to a hundredth of the faces, with which there are few enough; and their number."""
         finite = error[(error > low) & (error < _TORN)]
         high = float(finite.max(initial=low))

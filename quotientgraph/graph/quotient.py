@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from laplacians.core.arrays import counts, gathered
-from laplacians.core.lookups import first_places, suits
-from laplacians.pattern import first_of_each
+from laplacians.core.lookups import first_places
 
 from ..geometry.jumps import Continuity, PlanarJumps, planar
 from ..geometry.normals import rows_and_columns
@@ -145,7 +144,7 @@ class Quotient:
     @cached_property
     def first_pixels(self) -> np.ndarray:
         """(n_components,) int64 first pixel of each component; they increase."""
-        return first_places(self.labels, self.n_components) if suits(self.labels) else first_of_each(self.labels)
+        return first_places(self.labels, self.n_components)
 
     @property
     def tail(self) -> np.ndarray:

@@ -274,12 +274,15 @@ def _columns(rows: list[Mapping[str, Any]], kind: str, types: Mapping[str, np.dt
 
 
 def _column(values: list[Any], what: str, dtype: np.dtype | None = None) -> np.ndarray:
-    """The values as an array: of the given type where it holds them, since they may have been changed on the way."""
+    """The values as an array: of the given type where it holds them, since they may have been changed on the way.
+
+    Some libraries write whole numbers as others; truth values remain what they are everywhere.
+    """
     column = np.array(values)
     if column.ndim != 1 or column.dtype.kind not in "biuf":
         raise ValueError(f"graph: the {what} is not a column of numbers or truth values; leave it out of the graph")
-    if dtype is None or (len(column) and column.dtype.kind not in ("iu" if dtype.kind in "iu" else dtype.kind)):
+    if dtype is None or (len(column) and (column.dtype.kind == "b") != (dtype.kind == "b")):
         return column
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         cast = column.astype(dtype)
     return cast if np.array_equal(cast, column, equal_nan=True) else column

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..geometry.camera import Orthographic
-from ..geometry.normals import FRAMES
+from ..geometry.frames import FRAMES
 from ..io.decode import decode_normals, pick
 from ..io.evidence import NormalSample, by_loops
 from ..io.formats import read_arrays

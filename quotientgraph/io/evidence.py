@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ..geometry.camera import Camera
-from ..geometry.normals import FRAMES
+from ..geometry.frames import FRAMES
 
 Frames = dict[str, np.ndarray]
 

@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 
 from ..geometry.camera import Camera, Orthographic, Pinhole, as_camera
-from ..geometry.normals import FRAMES
+from ..geometry.frames import FRAMES
 from .camera_files import k_order
 from .conventions import FrameEvidence, detect_frame, frame_axes, frame_name
 from .evidence import NormalSample, loop_sums

@@ -68,7 +68,7 @@ class Outcome:
     taken : tuple of str
         What was settled after the integration, in words.
     doubts : tuple of str
-        Those of the warnings that say which parts could sit elsewhere.
+        Those of the warnings that are about where the parts are now, so that moving them takes the warnings away.
     """
 
     graph: Quotient

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from .. import __version__
 from ..beyond.net_slope import check_slope, slope_warnings
 from ..geometry.camera import Camera, as_camera
-from ..geometry.normals import FRAMES
+from ..geometry.frames import frame_axes
 from ..geometry.wrapping import Wrap
 from ..io import OutputError, understand_camera
 from ..method.outcome import Step
@@ -117,8 +117,7 @@ def integrate(
     """
     began, cpu_began = time.perf_counter(), time.process_time()
     check_angle(angle)
-    if frame not in FRAMES:
-        raise ValueError(f"frame={frame!r} is not known; use one of {', '.join(sorted(FRAMES))}")
+    frame_axes(frame)  # refuses what is no frame
     source = Source.from_arrays(normals, mask)
     given, corrected = understand_camera(camera, source.shape)
     view = as_camera(given)

@@ -13,7 +13,7 @@ import numpy as np
 
 from .core.arrays import to_host
 from .pattern import Pattern
-from .registry import available, backends, get
+from .registry import available, backends, get, name_of
 from .solution import Solution
 from .system import LaplacianSystem
 
@@ -45,6 +45,11 @@ class Dumping:
     solver: Any
     folder: str | os.PathLike[str]
     count: int = field(default=0, init=False)
+
+    @property
+    def name(self) -> str:
+        """The name of the solver that does the work."""
+        return name_of(self.solver)
 
     @property
     def on_device(self) -> bool:

@@ -167,15 +167,11 @@ def get(name: str, **options: Any) -> Solver:
 
 
 def name_of(solver: Any) -> str:
-    """The name under which the class of a solver is registered, or else the name of the class.
-
-    A solver that is not registered but has another one as its ``solver``, as `Dumping` does, goes by the name of that one.
-    """
+    """The name under which the class of a solver is registered, or else its own ``name``, or else that of the class."""
     names = [("auto", Auto), *((backend.name, backend.factory) for backend in backends())]
-    worker = getattr(solver, "solver", None)
-    kinds = [type(solver), *([type(worker)] if hasattr(worker, "solve") else [])]
-    known = (name for kind in kinds for name, factory in names if factory is kind)
-    return next(known, kinds[-1].__name__)
+    own = getattr(solver, "name", None)
+    known = (name for name, factory in names if factory is type(solver))
+    return next(known, own if isinstance(own, str) else type(solver).__name__)
 
 
 def _built_in(name: str) -> Backend:

@@ -63,7 +63,7 @@ class Prior:
         Trust in the prior as a whole: its errors are taken to be smaller by the square root of it.
     anchors : Anchors or None
     negative : float
-        Share of the values that the user gave which are negative, and say nothing therefore.
+        Share of the trusted values that are negative, and say nothing therefore.
     """
 
     values: np.ndarray
@@ -85,9 +85,9 @@ class Prior:
     ) -> Prior | None:
         """Check and convert what a user passes; None if there is no prior."""
         if prior is None:
-            about = {"prior_kind": kind != "auto", "prior_weight": weight != 1}
+            about = {"kind": kind != "auto", "weight": weight != 1, "confidence": confidence is not None}
             for name in (name for name, given in about.items() if given):
-                raise ValueError(f"{name}: there is no prior that it belongs to; pass prior as well")
+                raise ValueError(f"prior_{name}: there is no prior that it belongs to; pass prior as well")
             return None
         normal_map = graph.pixels.map
         if kind not in KINDS:
@@ -95,24 +95,23 @@ class Prior:
         if not normal_map.camera.central and "disparity" in kind:
             raise ValueError(f"prior_kind={kind!r}: an orthographic camera has no disparity; pass depth")
         values = _image("prior", prior, normal_map.shape).ravel()[normal_map.position]
-        values = np.where(np.isfinite(values), values, np.nan)
+        trust = np.ones(len(values))
+        if confidence is not None:
+            trust = np.nan_to_num(_image("prior_confidence", confidence, normal_map.shape).ravel()[normal_map.position])
+            if trust.min() < 0 or trust.max() > 1:
+                raise ValueError(
+                    f"prior_confidence: values must lie between 0 and 1, got {trust.min():g} to {trust.max():g}"
+                )
+        values = np.where(np.isfinite(values) & (trust > 0), values, np.nan)
         negative = 0.0
         if normal_map.camera.central:
             if "affine" in kind:
                 values = in_front(values)
             negative = float(np.mean(values < 0)) / max(float(np.mean(np.isfinite(values))), 1e-300)
             values = np.where(values > 0, values, np.nan)
-        trust = np.ones(len(values))
-        if confidence is not None:
-            trust = _image("prior_confidence", confidence, normal_map.shape).ravel()[normal_map.position]
-            trust = np.nan_to_num(trust)
-            if trust.min() < 0 or trust.max() > 1:
-                raise ValueError(
-                    f"prior_confidence: values must lie between 0 and 1, got {trust.min():g} to {trust.max():g}"
-                )
-        if not (np.isfinite(values) & (trust > 0)).any():
+        if not np.isfinite(values).any():
             raise ValueError("prior: it has no usable depth at any valid pixel; depths are positive, NaN if unknown")
-        return cls(np.where(trust > 0, values, np.nan), trust, kind, weight, anchors, negative)
+        return cls(values, trust, kind, weight, anchors, negative)
 
     def __call__(
         self,
@@ -257,9 +256,8 @@ class Prior:
             misfit = typical(cells.offset[told.one] - cells.offset[told.other])
             if camera.central and not cells.sparse:  # taking an offset out changes the noise as well
                 misfit /= cells.noise
-            if (
-                misfit >= least
-            ):  # what was taken out explains nothing; it came from tears inside components, or from blur
+            # If what was taken out explains nothing, it came from tears inside components, or from blur.
+            if misfit >= least:
                 return before
             before, least = reading, misfit
             effect = cells.over(reading.effect(self.values, potential, labels))

@@ -26,6 +26,7 @@ _WRONG, _STILL_WRONG = 0.04, 0.002
 _SURE = 3.0  # standard errors
 _EXPECTED = 1.0  # standard deviation of an offset, relative to the median of the prior
 _MOST = 0.9  # share of the pixels that an offset must leave in front of the camera
+_NOTABLE = 0.01  # share of the values: fewer are taken for outliers, and a value that more of them share for a filler
 _FALLS = -0.3  # slope of the prior over depth, both logarithmic, below which it is a disparity
 
 
@@ -124,6 +125,15 @@ class Reading:
 
 
 def in_front(values: np.ndarray) -> np.ndarray:
-    """Values of a prior whose offset is unknown, moved to where all of them are positive if some are not."""
-    low, high = np.nanmin(values, initial=np.inf), np.nanmax(values, initial=-np.inf)
-    return values if low > 0 or not low < high else values - low + (high - low) / 2
+    """Values of a prior whose offset is unknown, moved to in front of the camera if a notable share of them is negative.
+
+    What says nothing of depth must not decide how far they are moved, and stays where it is left out: zeros, a smallest
+    value that many pixels share, which stands for "unknown", and outliers, which no quantile follows.
+    """
+    known = np.isfinite(values) & (values != 0)
+    lowest = known & (values == np.min(values, where=known, initial=np.inf))
+    known &= ~lowest if lowest.sum() > _NOTABLE * known.sum() else True
+    if np.count_nonzero(known & (values < 0)) <= _NOTABLE * known.sum():
+        return values
+    low, high = np.quantile(values[known], [_NOTABLE, 1 - _NOTABLE])
+    return np.where(known, values - low + (high - low) / 2, values)

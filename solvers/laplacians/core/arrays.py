@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .lookups import added_up, counted, suits, taken
+from .lookups import added_up, counted, taken
 
 # Entries of a vector of many millions that are worked on at a time, so that what is made on the way stays in the caches. A
 # system takes longer to hand out new memory than it takes to fill it.
@@ -93,17 +93,14 @@ def sums(index: Any, values: Any, n: int) -> Any:
     [1.0, 0.0, 5.0, 0.0]
     """
     xp = array_namespace(index)
-    if xp is np and suits(index):
-        return added_up(index, np.asarray(values, dtype=np.float64), n)
-    # If there are no values at all, both numpy and cupy return integers.
-    return xp.bincount(index, values, n).astype(np.float64, copy=False)
+    if xp is np:
+        return added_up(index, values, n)
+    return xp.bincount(index, values, n).astype(np.float64, copy=False)  # without any values they are integers
 
 
 def counts(index: np.ndarray, n: int) -> np.ndarray:
     """How often each number occurs in `index`, which lies in [0, n); returns (n,) integers."""
-    if suits(index):
-        return counted(index, n)
-    return np.bincount(index, minlength=n)
+    return counted(index, n)
 
 
 def blocks(n: int, size: int = BLOCK) -> Iterator[slice]:
@@ -119,7 +116,7 @@ def gathered(values: Any, *lists: Any) -> Any:
     """
     xp, (*through, index) = array_namespace(values), lists
     for one in (*reversed(through), values):
-        index = taken(one, index) if xp is np and suits(index, one) else one[index]
+        index = taken(one, index) if xp is np else one[index]
     return index
 
 

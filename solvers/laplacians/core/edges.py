@@ -90,7 +90,7 @@ def sorted_by_key(key: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     end : (n,) int64
         The places of key k are ``order[end[k - 1]:end[k]]``, for key 0 from 0 on.
     """
-    if not suits(key):
+    if not suits(sort_by_count, key):
         few = key.astype(np.uint16) if n <= 2**16 else key  # numbers of two bytes are sorted in two passes
         return np.argsort(few, kind="stable"), np.cumsum(np.bincount(key, minlength=n))
     order, start = np.empty(len(key), dtype=np.int32), np.zeros(n + 1, dtype=np.int64)

@@ -9,24 +9,26 @@ from __future__ import annotations
 
 import numpy as np
 
-from .jit import WHOLE, kernel, portion
+from .jit import WHOLE, Kernel, kernel, portion
 
 # Entries from which on a kernel is used: below, NumPy takes some tenths of a millisecond and compiles nothing.
 LONG = 100_000
-_LOADED = 2**13  # the same where the kernels have been used already
+_LOADED = 2**13  # the same for a kernel that has been used already
 
 
-def suits(index: np.ndarray, *values: np.ndarray) -> bool:
-    """Whether kernels are meant for such a list of numbers, and for such values: few types, each of which is compiled."""
+def suits(kernel: Kernel, index: np.ndarray, *values: np.ndarray) -> bool:
+    """Whether a kernel is meant for such a list of numbers, and for such values: few types, each of which is compiled."""
     return (
-        (len(index) > LONG or (_take.is_loaded and len(index) > _LOADED))
+        (len(index) > LONG or (kernel.is_loaded and len(index) > _LOADED))
         and index.dtype == np.int32
         and all(one.ndim == 1 and one.dtype in (np.float64, np.int32) for one in values)
     )
 
 
 def taken(values: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """``values[index]`` as a new array; see `suits`. The numbers must lie in [0, len(values))."""
+    """``values[index]`` as a new array. The numbers must lie in [0, len(values))."""
+    if not suits(_take, index, values):
+        return values[index]
     out = np.empty(len(index), dtype=values.dtype)
     _take(values, index, out)
     return out
@@ -39,7 +41,7 @@ def placed(values: np.ndarray, index: np.ndarray, n: int) -> np.ndarray:
     [7.0, 0.0, 5.0, 0.0]
     """
     out = np.zeros(n)
-    if suits(index, values):
+    if suits(_put, index, values):
         _put(values, index, out)
     else:
         out[index] = values
@@ -47,7 +49,9 @@ def placed(values: np.ndarray, index: np.ndarray, n: int) -> np.ndarray:
 
 
 def counted(index: np.ndarray, n: int) -> np.ndarray:
-    """(n,) int64 how often each number occurs in a list of numbers in [0, n) that is not empty."""
+    """(n,) int64 how often each number occurs in a list of numbers in [0, n)."""
+    if not suits(_count, index):
+        return np.bincount(index, minlength=n)
     out = np.zeros(n, dtype=np.int64)
     _count(index, out)
     return out
@@ -56,14 +60,19 @@ def counted(index: np.ndarray, n: int) -> np.ndarray:
 def first_places(index: np.ndarray, n: int) -> np.ndarray:
     """(n,) int64 where each number occurs first in a list in which 0, 1, 2, … n − 1 first occur in this order."""
     out = np.empty(n, dtype=np.int64)
-    _find_first(index, out)
+    if suits(_find_first, index):
+        _find_first(index, out)
+    else:
+        out[index[::-1]] = np.arange(len(index) - 1, -1, -1)  # of equal indices the last one counts
     return out
 
 
 def added_up(index: np.ndarray, values: np.ndarray, n: int) -> np.ndarray:
-    """(n,) float64 sums of float64 values by a list of numbers in [0, n) that is not empty."""
+    """(n,) float64 sums of values by a list of numbers in [0, n)."""
+    if not suits(_add, index):
+        return np.bincount(index, values, n).astype(np.float64, copy=False)  # without any values they are integers
     out = np.zeros(n)
-    _add(index, values, out)
+    _add(index, np.asarray(values, dtype=np.float64), out)
     return out
 
 

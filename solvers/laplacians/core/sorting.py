@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .edges import sorted_by_key
 from .jit import kernel
 
 _SHORT = 32  # values of a run up to which it is sorted by insertion
@@ -12,16 +13,13 @@ _SHORT = 32  # values of a run up to which it is sorted by insertion
 def order_within(group: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The order that sorts values (n,) group by group; equal ones of a group keep their order.
 
-    Groups are integers ≥ 0. Where there are few, NumPy sorts their numbers in one pass, and all of it takes a fifth of the
-    time of `np.lexsort`.
+    Groups are numbered from 0 on. Where there are few, all of it takes a fifth of the time of `np.lexsort`.
 
     >>> order_within(np.array([1, 0, 1]), np.array([5.0, 7.0, 2.0])).tolist()
     [1, 2, 0]
     """
-    if int(group.max(initial=0)) >= 2**16:
-        return np.lexsort((values, group))
     order = np.argsort(values, kind="stable")
-    return order[np.argsort(group[order].astype(np.uint16), kind="stable")]
+    return order[sorted_by_key(group[order], int(group.max(initial=-1)) + 1)[0]]
 
 
 def sort_runs(values: np.ndarray, start: np.ndarray) -> None:

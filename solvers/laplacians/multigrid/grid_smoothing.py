@@ -112,10 +112,8 @@ def _smooth_and_restrict(weight, runs, inverse, r, first, part, cells, coarse, z
 def _restrict_loose(tail, head, weight, to_tail, to_head, z, coarse):
     """Add the residual that loose edges leave after a sweep from zero to the groups of their ends."""
     for e in range(len(tail)):
-        at_tail, at_head = (
-            z[np.uint32(tail[e])],
-            z[np.uint32(head[e])],
-        )  # unsigned: see `laplacians.multigrid.smoothing`
+        # Unsigned: see `laplacians.multigrid.smoothing`.
+        at_tail, at_head = z[np.uint32(tail[e])], z[np.uint32(head[e])]
         coarse[np.uint32(to_tail[e])] += weight[e] * (at_head + DAMPING * at_tail)
         coarse[np.uint32(to_head[e])] += weight[e] * (at_tail + DAMPING * at_head)
 
