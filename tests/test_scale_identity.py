@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import quotientgraph
 from quotientgraph import RayMap, scale
 from quotientgraph.scale import cameras
 
@@ -97,6 +98,39 @@ def test_results_of_other_rays_are_not_returned(tmp_path):
     integrate(tilted(0.2), tmp_path, wide)
     with pytest.raises(OSError, match=r"depth\.zarr: exists; pass overwrite=True"):
         integrate(tilted(0.2), tmp_path, narrow)
+
+
+@pytest.mark.parametrize("lazy", [False, True], ids=["numpy", "dask"])
+def test_masked_arrays_keep_their_mask(tmp_path, lazy):
+    """As normals and as a mask, whatever their values are; what is hidden is part of the input."""
+    hidden = np.zeros((64, 70), dtype=bool)
+    hidden[:20] = True
+    flat = np.uint8([[[128, 128, 255]]])
+    vectors, three = tilted(0.3), np.repeat(hidden[..., None], 3, axis=2)
+
+    def valid(normals, mask=None, **options):
+        given = [None if one is None else dask.from_array(one) if lazy else one for one in (normals, mask)]
+        options = {"tile": 64, "workers": 1, "angle": 20.0, "preset": "paper", "overwrite": True, **options}
+        return np.isfinite(scale.integrate(*given, None, tmp_path / "depth.zarr", **options)[0].compute())
+
+    for normals in (vectors, np.tile(flat, (64, 70, 1))):
+        assert np.array_equal(valid(np.ma.masked_array(normals, three)), ~hidden)
+    assert np.array_equal(valid(vectors, np.ma.masked_array(np.ones((64, 70), np.int64), hidden)), ~hidden)
+    with pytest.raises(OSError, match="exists; pass overwrite=True"):
+        valid(vectors, np.ma.masked_array(np.ones((64, 70), np.int64), ~hidden), resume=True, overwrite=False)
+
+
+@pytest.mark.parametrize("frame", ["opengl", "opencv"])
+def test_paint_is_no_normal(tmp_path, frame):
+    """Black, white and mid-grey in images, as in memory: black would be a normal that z forward turns to the viewer."""
+    image = np.tile(np.uint8([128, 128, 255 if frame == "opengl" else 1]), (64, 70, 1))
+    for row, paint in enumerate((0, 127, 128, 255)):
+        image[row] = paint
+    depth, _ = integrate(image, tmp_path, frame=frame)
+    expected = np.isfinite(quotientgraph.integrate(image, frame=frame).depth)
+    assert np.array_equal(np.isfinite(depth.compute()), expected)
+    assert not expected[:4].any()
+    assert expected[4:].all()
 
 
 def test_a_formula_is_known_by_its_rays():

@@ -164,6 +164,19 @@ def test_a_confidence_means_the_same_as_array_and_as_file(room, tmp_path):
         solved(room, prior=room.depth, prior_confidence=tmp_path / "percent.npy")
 
 
+@pytest.mark.parametrize("dtype", ["u1", "i4", "i8", "f4", "?"])
+def test_masked_arrays_of_every_type_keep_their_mask(dtype):
+    """What is hidden is not selected, has no confidence, no depth and no label, whatever the values are."""
+    hidden = np.zeros((4, 5), dtype=bool)
+    hidden[:2] = True
+    ones = np.ma.masked_array(np.ones((4, 5), dtype), mask=hidden)
+    assert np.array_equal(qio.as_mask(ones, (4, 5)), ~hidden)
+    assert np.array_equal(qio.as_confidence(ones, (4, 5)), ~hidden)
+    if dtype != "?":
+        assert np.array_equal(np.isnan(qio.as_depth(ones, (4, 5))), hidden)
+        assert np.array_equal(qio.as_labels(ones, (4, 5)), np.where(hidden, -1, 1))
+
+
 def test_masked_arrays_keep_their_mask(room):
     """What they hide is no normal and no depth, whatever lies underneath."""
     hidden = np.zeros(SHAPE, dtype=bool)

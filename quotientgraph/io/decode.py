@@ -151,7 +151,7 @@ def _from_integers(image: np.ndarray, notes: list[str]) -> tuple[np.ndarray, np.
         part = normals[row : row + step]
         np.multiply(image[row : row + step, :, :n_channels], 2.0 / top, out=part)
         part -= 1
-        blank = _no_normal(part)
+        blank = no_normal(part)
         part[blank] = np.nan
         n_blank += int(blank.sum())
     alpha = image[..., 3] / np.float32(top) if image.shape[2] == 4 else None
@@ -193,7 +193,7 @@ def _from_floats(image: np.ndarray, warnings: list[str]) -> tuple[np.ndarray, np
         return normals, alpha
     black = ~(normals != 0).any(axis=-1)
     normals = normals * (2 / top) - 1
-    normals[black | _no_normal(normals)] = np.nan
+    normals[black | no_normal(normals)] = np.nan
     formula = "2*n - 1" if top == 1 else f"2*n/{top:g} - 1"
     warnings.append(
         f"normals: all values lie in [0, {top:g}], as in an image; they were decoded as {formula}, "
@@ -209,7 +209,8 @@ def _share_of_unit(vectors: np.ndarray) -> tuple[float, float]:
     return float(np.mean(distance < 0.02)), float(np.mean(distance < 0.1))
 
 
-def _no_normal(vectors: np.ndarray) -> np.ndarray:
+def no_normal(vectors: np.ndarray) -> np.ndarray:
+    """Whether decoded vectors (..., 2 or 3) are black, white or mid-grey paint and no normals."""
     squared = np.einsum("...i,...i", vectors, vectors)
     low = _LENGTHS[0] ** 2 if vectors.shape[-1] == 3 else -1.0  # x = y = 0 faces the viewer
     return (squared < low) | (squared > _LENGTHS[1] ** 2)

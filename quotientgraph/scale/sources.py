@@ -17,6 +17,8 @@ import numpy as np
 
 from ..geometry.camera import Shape
 from ..io import InputError, atomic
+from ..io.decode import no_normal
+from ..io.normal_arrays import to_array
 from .tiling import Box
 
 INSTALL = 'pip install "quotientgraph[scale]"'
@@ -51,7 +53,7 @@ class Layer:
             found = array[(slice(None), *part)] if self.channels_first else array[part]
             if hasattr(found, "compute"):
                 found = found.compute(scheduler="synchronous")
-            found = np.asarray(found)
+            found = to_array(found, "the array")
         except (OSError, RuntimeError, ValueError, EOFError) as error:
             what = str(self.where[0]) if self.where else "the array"
             raise InputError(
@@ -140,6 +142,7 @@ class Source:
         normals = self.normals.read(box)
         if normals.dtype.kind == "u":
             normals = normals.astype(np.float32) * np.float32(2 / np.iinfo(normals.dtype).max) - 1
+            normals[no_normal(normals)] = np.nan
         elif normals.dtype not in (np.float32, np.float64):
             normals = normals.astype(np.float32)
         mask = None if self.mask is None else self.mask.read(box)
@@ -192,7 +195,7 @@ def _location(thing: Any, name: str) -> tuple[str, tuple[Any, ...], Any]:
         return "zarr", (str(root), inner), None
     if not hasattr(thing, "dtype") or not hasattr(thing, "shape"):
         raise ValueError(f"{name}: expected an array of Dask, Zarr or NumPy, or a path, got {type(thing).__name__}")
-    return "array", (), thing
+    return "array", (), to_array(thing, name) if isinstance(thing, np.ma.MaskedArray) else thing
 
 
 def _inner(place: str, name: str) -> str:
