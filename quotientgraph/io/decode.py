@@ -259,8 +259,9 @@ def decode_mask(source: Path | str, array: np.ndarray, shape: tuple[int, int]) -
     elif image.dtype.kind not in "uif":
         raise InputError(f"{source}: a mask of type {image.dtype} is not understood; use bool or uint8")
     else:
-        values = np.nan_to_num(image.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
-        mask = values > values.max() / 2 if values.max() > 0 else np.zeros(shape, dtype=bool)
+        if image.dtype.kind == "f":
+            image = np.nan_to_num(image.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
+        mask = image > max(float(image.max()), 0.0) / 2
     if not mask.any():
         raise InputError(f"{source}: the mask selects no pixel; it must be bright where normals are valid")
     return mask
