@@ -81,11 +81,10 @@ def files_read(path: Path, name: str, args: argparse.Namespace) -> list[Path]:
     if given["mask"] == "none":
         given["mask"] = None
     files += [Path(file) for file in given.values() if file is not None]
-    # Offset and scale of a depth map of whole numbers.
-    sides = [
-        sidecar(Path(file)) for option in ("depth_prior", "prior_confidence") if (file := given[option]) is not None
-    ]
-    return [file for file in files if file is not None] + [side for side in sides if side.exists()]
+    prior = given["depth_prior"]
+    if prior is not None and sidecar(Path(prior)).exists():  # offset and scale of a depth map of whole numbers
+        files.append(sidecar(Path(prior)))
+    return [file for file in files if file is not None]
 
 
 def understand(path: Path, name: str, args: argparse.Namespace) -> Understood:
