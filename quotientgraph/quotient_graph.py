@@ -154,7 +154,7 @@ class QuotientGraph(ExportedQuotient):
         if forbidden is not None:
             pixels, _ = without_lines(pixels, forbidden)
         jump = jumps_of(pixels, continuity)
-        doubts = [] if checked is None else checked.result()
+        doubts = [] if checked is None else [*found.about_lengths(mask), *checked.result()]
         about_slope = slope_warnings(pixels.map.slope, pixels.map.keeps_slope)
         formed = working_clock()
         chosen = resolved_angle(settings.angle if angle == "auto" else angle, pixels)

@@ -117,7 +117,7 @@ def understand(path: Path, name: str, args: argparse.Namespace) -> Understood:
     if frame is not None:
         stated = evidence is None
         doubts = check_conventions(found.normals, found.mask, found.camera, frame, frame_is_stated=stated)
-    return Understood(found, frame, reason, evidence, (*found.warnings, *doubts))
+    return Understood(found, frame, reason, evidence, (*found.warnings, *found.about_lengths(found.mask), *doubts))
 
 
 def describe_input(source: Understood) -> str:

@@ -17,7 +17,6 @@ from .formats import InputError
 _LENGTHS = (0.1, 1.6)  # a decoded vector of another length is black, white or mid-grey paint and not a normal
 _LOSSY = (".jpg", ".jpeg", ".webp")
 _BLOCK, _SMEARED = 8, 0.15  # lossy compression smears an outline over a block of pixels; lengths there are off by more
-_FEW_UNIT = 1 / 3  # share of lengths within a tenth of 1; at most a quarter in photographs, nearly all in normal maps
 _LARGE = 2**24  # pixels from which on decoded integers are float32: 600 MB less at this size, exact to 1e-7
 
 
@@ -103,17 +102,9 @@ def decode_normals(source: Path | str, array: np.ndarray, *, z_forward: bool = F
         alpha = None
     with np.errstate(over="ignore", invalid="ignore"):
         length = np.linalg.norm(normals[:: max(1, len(normals) // 256)], axis=-1)
-    corner = length[0, 0]
     length = length[np.isfinite(length) & (length > 0)]
     if length.size and abs(np.median(length) - 1) > 0.1:
         notes.append(f"normals: typical length {np.median(length):.3g} instead of 1; they are rescaled")
-    seen = length[length != corner]  # not the background, whatever it is painted in
-    unit = np.mean(np.abs(seen - 1) < 0.1) if seen.size else 1.0
-    if image.dtype.kind == "u" and unit < _FEW_UNIT:
-        warnings.append(
-            f"normals: only {unit:.0%} of the vectors have a length near 1, as normals have; check that this is a normal "
-            "map and no photograph or other image"
-        )
     return Decoded(normals, None if alpha is None else alpha > 0.5, dtype, notes, warnings)
 
 
