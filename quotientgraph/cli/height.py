@@ -50,11 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "inputs", nargs="+", type=not_empty, metavar="INPUT", help="normal map, or a folder of textures"
     )
     parser.add_argument(
-        "-o",
-        "--output",
-        type=not_empty,
-        metavar="OUT",
-        help="file for one input, folder for several (beside the input)",
+        "-o", "--output", type=not_empty, metavar="OUT", help="file for one input, folder for several (beside it)"
     )
     group = parser.add_argument_group("input")
     group.add_argument(
@@ -207,11 +203,7 @@ def _without_results(tasks: list[tuple[Path, Path]], args: argparse.Namespace) -
         for file in (target, *_companions(target, args).values())
         if file.exists()
     }
-    results = [
-        source
-        for source, target in tasks
-        if writers.get(staging.identity(source), target) != target and _is_grey(source)
-    ]
+    results = [one for one, target in tasks if writers.get(staging.identity(one), target) != target and _is_grey(one)]
     if results and not args.quiet:
         say(f"{', '.join(map(str, results))}: grey, and results of other inputs; left out as inputs")
     return [(source, target) for source, target in tasks if source not in results]
