@@ -98,8 +98,8 @@ def integrate(
     dtype : str
         Of the depth.
     resume : bool
-        Go on with a run that was interrupted: tasks whose files are intact are not done again. If it is complete, its
-        results are returned.
+        Go on with a run that was interrupted: tasks whose files are intact are not done again. If it is complete, and the
+        input cannot have changed unnoticed, its results are returned.
     overwrite : bool
         Replace results that an earlier run wrote, and begin again if one was interrupted. Nothing else is ever replaced.
     keep : bool
