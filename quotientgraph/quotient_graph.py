@@ -153,7 +153,7 @@ class QuotientGraph(ExportedQuotient):
         if forbidden is not None:
             pixels, _ = without_lines(pixels, forbidden)
         jump = jumps_of(pixels, continuity)
-        doubts = [] if checked is None else checked.result()
+        doubts = [] if checked is None else [*found.about_lengths(mask), *checked.result()]
         about_slope = slope_warnings(pixels.map.slope, pixels.map.keeps_slope)
         formed = working_clock()
         chosen = resolved_angle(settings.angle if angle == "auto" else angle, pixels)
@@ -205,7 +205,7 @@ class QuotientGraph(ExportedQuotient):
         reweighting : "soft", "hard" or "none"
             Outlier reweighting with thresholds `lower` and `upper`.
         thresholds : "natural" or "absolute", optional
-            Whether the thresholds are lengths in pixels, scaled with the focal length, or log-depths.
+            Whether these are lengths in pixels, scaled with the focal length, or log-depths.
         max_iterations : int
         energy_tol : float
             Relative change of the energy below which the scales have converged.
@@ -223,7 +223,7 @@ class QuotientGraph(ExportedQuotient):
             midway. It is midway when components are merged, and with anchors where none are joined.
         joining : "certain" or "none", optional
             Whether, in scenes that have flat faces, components are placed against each other by the borders that are most
-            certainly contacts, before the descent places the rest. Not used when components are merged.
+            certainly contacts, before the descent. Not used when components are merged.
         sharpening : "edges" or "none", optional
             Whether, before components that the automatic angle formed are joined, blurred edges of the normals are made
             sharp. If so, a warning says it, and the graph of the result has the new normals.
@@ -231,12 +231,12 @@ class QuotientGraph(ExportedQuotient):
             Whether, before components are joined, a smooth error that bends flat faces is taken out of the normals, as
             networks make it. If it is, a warning says so, and the graph of the result has the new normals.
         axes : "shared" or "none", optional
-            Whether parts of a turned body that hide one another are placed by their common axis; a warning says so if any
-            are. A prior starts from there. Not used with merged components, nor with anchors where nothing is joined.
+            Whether parts of a turned body that hide one another are placed by their common axis, with a warning. A prior
+            starts from there. Not used with merged components, nor with anchors where nothing is joined.
         preset : "best" or "paper", optional
-            Stands for what is not given: "best" is contracted, anywhere, certain, edges, smooth, shared and natural; "paper" is
-            the published method: induced, midway, none (four times) and absolute. By default the preset that the graph was made
-            with. If that was another one and formed the components, they are formed anew with the angle of this one.
+            Stands for what is not given: "best" is contracted, anywhere, certain, edges, smooth, shared and natural; "paper"
+            is the published method: induced, midway, none (four times) and absolute. By default that of the graph. If it is
+            another one and the graph's formed the components, they are formed anew.
         prior : (H, W) array, image or path, optional
             Coarse depth, NaN where unknown, of any scale and offset, dense or sparse, with noise, outliers, blurred
             edges and a smooth error of some per cent. It decides what normals leave open: depth across discontinuities and
@@ -245,8 +245,7 @@ class QuotientGraph(ExportedQuotient):
             Trust in the prior: its errors are taken to be smaller by the square root of it.
         prior_kind : str
             What the prior is: "depth" or "disparity" (inverse depth) of unknown scale, "affine" or "affine-disparity" if
-            it has an unknown offset as well. "auto" finds out: it takes for disparity what falls where depth rises, and
-            takes out an offset that is significant.
+            it has an unknown offset as well. "auto" finds out, by where it falls and by what offset is significant.
         prior_confidence : (H, W) array, image or path, optional
             How sure the prior is of each pixel, 0 … 1; a pixel counts by that part.
         anchors : sequence of (u, v, depth) or (n, 3) array, optional

@@ -198,12 +198,29 @@ def test_the_demo_leaves_files_of_others_alone(tmp_path, monkeypatch, capsys):
     for name in ("depth.npy", "mesh.ply"):
         (tmp_path / "own").mkdir(exist_ok=True)
         (tmp_path / "own" / name).write_text("mine")
-        assert f"own/{name}: is not an unchanged result" in fails(capsys, 1, *words, "-o", "own")
+        assert f"own/{name}: was not written by an earlier run" in fails(capsys, 1, *words, "-o", "own")
         assert (tmp_path / "own" / name).read_text() == "mine"
         (tmp_path / "own" / name).unlink()
     for _ in range(2):
         assert main([*words, "-o", "out", "--save-input", "in"]) == 0
-    assert "in/depth_gt.npz: is not" in fails(capsys, 1, "demo", "--size", "60", "-o", "out", "--save-input", "in")
+    other = ["demo", "--size", "60", "-o", "out", "--save-input", "in"]
+    assert "in/depth_gt.npz: was not written" in fails(capsys, 1, *other)
+
+
+@pytest.mark.parametrize("name", ["own/manifest.json", "own/picture.png", "in/K.txt"])
+def test_the_demo_looks_at_its_places_before_the_work(tmp_path, monkeypatch, capsys, name):
+    """Nothing is integrated where a file of somebody else is in the way."""
+
+    def integrate(*_, **options):
+        raise AssertionError("the scene was integrated in vain")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("quotientgraph.integration.integrate", integrate)
+    (tmp_path / name).parent.mkdir()
+    (tmp_path / name).write_text("mine")
+    words = ["demo", "--scene", "sphere", "--size", "60", "-q", "-o", "own", "--save-input", "in"]
+    assert f"{name}: was not written by an earlier run" in fails(capsys, 1, *words)
+    assert (tmp_path / name).read_text() == "mine"
 
 
 def test_demo_of_a_sphere_with_report(tmp_path, capsys):

@@ -88,6 +88,14 @@ def test_results_that_a_pattern_names_are_no_inputs(here, capsys):
     assert files(here) == ["n.png", "n_height.png"]
 
 
+def test_an_input_that_is_its_own_target_is_told_as_such(here, capsys):
+    """A grey picture is left out only where another input would write it."""
+    qio.write_image("grey.png", np.full((8, 9), 100, dtype=np.uint8))
+    assert main(["height", "grey.png", "-o", "grey.png"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "argument -o: grey.png is an input and would be overwritten" in line
+
+
 @pytest.mark.parametrize(
     ("words", "n_files"),
     [

@@ -523,7 +523,7 @@ def test_a_rerun_leaves_nothing_stale(work, capsys):
         assert record["status"] == status, words
     Path("out/manifest.json").unlink()
     line = failure(capsys, *common, "--angle", "5", "--skip-existing")
-    assert "out/depth.npy: is not an unchanged result of an earlier run" in line
+    assert "out/depth.npy: was not written by an earlier run, or was changed since" in line
 
 
 def test_files_of_others_are_not_replaced(work, capsys, ball):
@@ -535,7 +535,9 @@ def test_files_of_others_are_not_replaced(work, capsys, ball):
     common = ["integrate", "shot/normal.png", "--fov", 50, "--frame", "opengl", "--mesh", "none", "-o", "shot"]
     for options in (["--depth-prior", "shot/depth.npy"], []):
         line = failure(capsys, *common, *options)
-        assert f"shot/depth.npy: is {'an input of this run' if options else 'not an unchanged result'}" in line
+        assert (
+            f"shot/depth.npy: {'is an input of this run' if options else 'was not written by an earlier run'}" in line
+        )
         assert "choose another folder" in line
     run(*common, "--format", "exr", "--depth-prior", "shot/depth.npy", "-q")
     run(*common, "--format", "npz", "-q")
@@ -702,6 +704,8 @@ def test_what_has_changed_is_not_skipped(work, capsys, ball):
     shutil.move("ball.png", "shot/normal.png")
     np.save("prior.npy", ball.depth)
     common = ["integrate", "shot", "--frame", "opengl", "--mesh", "none", "-o", "out", "--depth-prior", "prior.npy"]
+    np.save("sure.npy", np.ones(ball.mask.shape))
+    common += ["--prior-confidence", "sure.npy"]
 
     def status():
         run(*common, "--skip-existing", "--json")
@@ -720,6 +724,7 @@ def test_what_has_changed_is_not_skipped(work, capsys, ball):
         change()
         assert [status(), status()] == ["ok", "skipped"], name
     np.save("unrelated.npy", ball.depth)
+    Path("sure.npy.json").write_text("{}")  # only depth has offset and scale beside it
     assert status() == "skipped"
 
 
@@ -897,7 +902,11 @@ def test_masks_in_a_folder_are_no_inputs(work, capsys):
 
 
 @pytest.mark.parametrize("words", [["integrate", ""], ["info", ""], ["integrate", "ball.png", "-o", ""], ["demo", "-o", ""],
-                                   ["integrate", "--tile", "64", ""], ["demo", "--save-input", ""]])  # fmt: skip
+                                   ["integrate", "--tile", "64", ""], ["demo", "--save-input", ""],
+                                   ["height", ""], ["height", "ball.png", "-o", ""], ["bench", "--out", ""],
+                                   ["bench", ""], ["integrate", "ball.png", "--dump-systems", ""],
+                                   ["integrate", "ball.png", "--tile", "64", "--mask", ""],
+                                   ["data", "check", ""]])  # fmt: skip
 def test_an_empty_word_is_not_the_current_folder(work, capsys, words):
     """A shell variable that is not set was taken for the folder that one stands in."""
     before = sorted(os.listdir())

@@ -69,7 +69,9 @@ def test_a_file_in_the_way_is_not_replaced(tmp_path, way):
     target = tmp_path / "out"
     publish(target, "old")
     (target / "g.txt").write_text("mine")
-    with pytest.raises(OutputError, match=r"out/g.txt: is not an unchanged result of an earlier run; choose another"):
+    with pytest.raises(
+        OutputError, match=r"out/g.txt: was not written by an earlier run, or was changed since; choose another"
+    ):
         publish(target, "new", [*NAMES, "g.txt"], ours=NAMES)
     with (
         pytest.raises(OutputError, match=r"g\.txt"),

@@ -103,6 +103,27 @@ def test_a_camera_that_was_corrected_is_worth_a_warning(place, room, capsys):
     assert "quotientgraph: warning: camera: K.txt was transposed" in captured.err
 
 
+@pytest.mark.parametrize("suffix", [".png", ".tif", ".npy"])
+def test_a_mask_selects_the_same_however_it_is_stored(place, suffix):
+    """What is brighter than half, as in memory; 20 of 255 is the edge of a soft mask."""
+    soft = np.full((64, 80), 255, dtype=np.uint8)
+    soft[:, :30] = 20
+    if suffix == ".npy":
+        np.save("soft.npy", soft)
+    else:
+        qio.write_image(f"soft{suffix}", soft)
+    run("normals.npy", *TILES, "--mask", f"soft{suffix}", "--orthographic", "-q")
+    assert np.array_equal(np.isfinite(depth()), soft == 255)
+
+
+def test_a_warning_about_the_camera_is_said_once(place, capsys):
+    """The file and the camera that was read from it say the same."""
+    np.savetxt("K.txt", [[100, 0, 4], [0, 100, 4], [0, 0, 1]])
+    run("normals.npy", *TILES, "--json")
+    warnings = json.loads(capsys.readouterr().out)["warnings"]
+    assert sum("far from the middle" in text for text in warnings) == 1
+
+
 @pytest.mark.parametrize("mask", ["nowhere.png", "nowhere.zarr", "K.txt", "small.png"])
 def test_a_mask_that_cannot_be_used_is_one_line(place, capsys, mask):
     """It names the file, and nothing is written."""

@@ -108,13 +108,39 @@ def test_overwrite_replaces_what_an_earlier_run_wrote(place):
     np.save("other.npy", flat((80, 66)))
     with pytest.raises(KeyboardInterrupt):
         integrate(overwrite=True, progress=stop)
-    (place / "depth.work" / "mine.txt").write_text("mine")
+    (place / "depth.work" / "notes").mkdir()
+    for name in ("mine.txt", "mine.npy", "notes/mine.npz"):
+        (place / "depth.work" / name).write_text("mine")
     depth, _ = integrate(normals="other.npy", overwrite=True)
     assert depth.shape == (80, 66)
     assert json.loads((place / "report.json").read_text())["shape"] == [80, 66]
-    assert contents(place / "depth.work") == {"mine.txt": b"mine"}
+    assert contents(place / "depth.work") == dict.fromkeys(["mine.txt", "mine.npy", "notes/mine.npz"], b"mine")
     assert (place / "depth.zarr" / "mine.txt").read_text() == "mine"
     assert sorted(os.listdir(place)) == sorted([*RESULTS, "depth.work", "mine.txt", "normals.npy", "other.npy"])
+
+
+@pytest.mark.parametrize("name", ["mine.npy", "notes/mine.npy", "notes/3.npy"])
+def test_resume_leaves_a_folder_alone_that_no_run_made(place, name):
+    """Results are complete and are returned; what stands where intermediate files would go is the user's."""
+    _, report = integrate()
+    (place / "depth.work" / name).parent.mkdir(parents=True)
+    (place / "depth.work" / name).write_text("mine")
+    before = contents(place)
+    assert integrate(resume=True)[1] == report
+    assert contents(place) == before
+
+
+@pytest.mark.parametrize("name", ["components.zarr", "nodes.parquet", "edges.parquet", "report.json"])
+def test_an_empty_folder_is_in_the_way_of_a_file_only(place, name):
+    """A table cannot replace a folder, so that is said before the work; an array is written into it."""
+    (place / name).mkdir()
+    stages = []
+    if name.endswith(".zarr"):
+        integrate(overwrite=True)
+        return
+    with pytest.raises(OSError, match=f"{name}: exists and does not say that tiles wrote it"):
+        integrate(overwrite=True, progress=lambda *one: stages.append(one))
+    assert not stages
 
 
 @pytest.mark.parametrize("begun", [None, b"", b'{"quotientgr'], ids=["no journal", "empty", "half a line"])

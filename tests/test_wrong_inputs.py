@@ -164,6 +164,19 @@ def test_a_confidence_means_the_same_as_array_and_as_file(room, tmp_path):
         solved(room, prior=room.depth, prior_confidence=tmp_path / "percent.npy")
 
 
+@pytest.mark.parametrize("dtype", ["u1", "i4", "i8", "f4", "?"])
+def test_masked_arrays_of_every_type_keep_their_mask(dtype):
+    """What is hidden is not selected, has no confidence, no depth and no label, whatever the values are."""
+    hidden = np.zeros((4, 5), dtype=bool)
+    hidden[:2] = True
+    ones = np.ma.masked_array(np.ones((4, 5), dtype), mask=hidden)
+    assert np.array_equal(qio.as_mask(ones, (4, 5)), ~hidden)
+    assert np.array_equal(qio.as_confidence(ones, (4, 5)), ~hidden)
+    if dtype != "?":
+        assert np.array_equal(np.isnan(qio.as_depth(ones, (4, 5))), hidden)
+        assert np.array_equal(qio.as_labels(ones, (4, 5)), np.where(hidden, -1, 1))
+
+
 def test_masked_arrays_keep_their_mask(room):
     """What they hide is no normal and no depth, whatever lies underneath."""
     hidden = np.zeros(SHAPE, dtype=bool)
@@ -195,16 +208,27 @@ def test_intrinsics_for_another_size_in_a_camera(room):
 
 
 def test_a_photograph_is_noticed():
-    """Its vectors have all lengths, those of a normal map one; a painted background does not count."""
+    """Its vectors have all lengths, those of a normal map one; a painted or masked background does not count."""
     rng = np.random.default_rng(0)
     row, column = np.indices((60, 80)) / 80
     sky = np.stack([0.35 + 0.2 * row, 0.4 + 0.2 * row, 0.55 + 0.2 * column], axis=-1) + rng.normal(0, 0.03, (60, 80, 3))
-    found = qio.as_normals(np.rint(255 * sky).astype(np.uint8))
-    assert any("photograph" in text for text in found.warnings)
+
+    def noticed(image, mask=None, **options):
+        return any("photograph" in text for text in integrate(image, mask, preset="paper", **options).warnings)
+
+    photograph = np.rint(255 * sky).astype(np.uint8)
+    assert noticed(photograph)
+    assert noticed(photograph, np.arange(80) < np.full((60, 1), 70))
+    assert not noticed(photograph, check=False)
     normals = scenes.make("sphere", shape=(60, 80)).normals
     image = np.rint(127.5 * (np.nan_to_num(normals) * [1, -1, -1] + 1)).astype(np.uint8)
     image[:, :60] = (10, 200, 60)
-    assert not qio.as_normals(image).warnings
+    assert not noticed(image)
+    image[::2, :60] = (60, 10, 200)  # of two colours, which alpha or a mask hides
+    used = np.broadcast_to(column[:1] >= 0.75, (60, 80))
+    assert not noticed(image, used)
+    assert not noticed(np.dstack([image, np.uint8(255) * used]))
+    assert noticed(image)
 
 
 @pytest.mark.parametrize(

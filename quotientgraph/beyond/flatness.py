@@ -32,9 +32,6 @@ _NOISY = 0.5 * np.radians(0.4) ** 2
 _CORE, _STRAY = np.cos(np.radians(8.0)), 0.1
 _UNTOLD = 0.1  # part of the noise: the noise of neighbours is known no better
 _SAMPLE = 200_000  # edges that noise is estimated from
-# Of a map without noise that has notable faces, this part of the neighbouring normals differs by no more than so much.
-_ALIKE, _ROUNDED = 0.2, 1e-5
-_PRECISE_UP_TO = 2**18  # pixels of a map that is filled precisely; larger ones would take noticeably longer
 
 
 @dataclass(frozen=True)
@@ -249,26 +246,6 @@ def _sums(graph: Quotient, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     step = sampling_step(pixels.n_edges)
     total, noise = normal_sums(pixels.map.normals, graph.labels, wanted, pixels.tail, pixels.head, step)
     return total, noise[0] / np.maximum(noise[1], 1)
-
-
-def deserves_precision(graph: Quotient) -> bool:
-    """Whether a map that has faces is small and free of noise: neighbouring normals of a face are then equal to rounding.
-
-    Joining such a map is worth a precise filling: a flipped map then gives the flipped surface. With noise, even that of 8
-    bits, more digits would be digits of the noise.
-    """
-    pixels = graph.pixels
-    if pixels.n_pixels > _PRECISE_UP_TO:
-        return False
-    step = max(1, pixels.n_edges // 20_000)
-    tail, head = (pixels.map.normals.take(end[::step], axis=0) for end in (pixels.tail, pixels.head))
-    x, y, z = np.abs(tail - head).T
-    chord = np.maximum(np.maximum(x, y), z)  # row by row it would take ten times as long
-    if not len(chord):
-        return False
-    # The quantile lies between two of the sorted chords, so that counting tells unless just one of them is below the bound.
-    rank, n_below = int(_ALIKE * (len(chord) - 1)), np.count_nonzero(chord < _ROUNDED)
-    return bool(n_below > rank + 1 or (n_below > rank and np.quantile(chord, _ALIKE) < _ROUNDED))
 
 
 @kernel

@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TypeVar
 
+import numpy as np
+
 from ..geometry.wrapping import Wrap
 from ..graph.quotient import Quotient
 from ..method.optimize import Hooks
@@ -12,7 +14,7 @@ from ..settings import Settings
 from .absorbing import absorbed
 from .anchors import Anchors
 from .creases import refine_creases
-from .flatness import Faces, deserves_precision
+from .flatness import Faces
 from .hidden_jumps import hidden_jumps
 from .joining import joined
 from .prior import Prior
@@ -21,6 +23,9 @@ from .sharpening import sharpened
 from .straightening import straightened
 
 _Q = TypeVar("_Q", bound=Quotient)
+# Of a map without noise that has notable faces, this part of the neighbouring normals differs by no more than so much.
+_ALIKE, _ROUNDED = 0.2, 1e-5
+_PRECISE_UP_TO = 2**18  # pixels of a map that is filled precisely; larger ones would take noticeably longer
 
 
 def prepared(graph: _Q, settings: Settings) -> tuple[_Q, Faces | None]:
@@ -77,7 +82,7 @@ def hooks_for(
     return Hooks(
         absorb=absorbed if joins else None,
         join=None if faces is None else partial(joined, noisy=faces.noisy),
-        precise=joins and deserves_precision(graph),
+        precise=joins and _deserves_precision(graph),
         leave_out=hidden_jumps if settings.filling == "contracted" else None,
         refine=refine_creases if free and settings.creases == "anywhere" else None,
         share=share_axes if free and settings.axes == "shared" else None,
@@ -89,3 +94,23 @@ def hooks_for(
 def _whole(graph: Quotient, settings: Settings) -> bool:
     """Whether components stay what they are, and have one jump for each edge."""
     return settings.merge_every is None and graph.jump.ndim == 1
+
+
+def _deserves_precision(graph: Quotient) -> bool:
+    """Whether a map that has faces is small and free of noise: neighbouring normals of a face are then equal to rounding.
+
+    Joining such a map is worth a precise filling: a flipped map then gives the flipped surface. With noise, even that of 8
+    bits, more digits would be digits of the noise.
+    """
+    pixels = graph.pixels
+    if pixels.n_pixels > _PRECISE_UP_TO:
+        return False
+    step = max(1, pixels.n_edges // 20_000)
+    tail, head = (pixels.map.normals.take(end[::step], axis=0) for end in (pixels.tail, pixels.head))
+    x, y, z = np.abs(tail - head).T
+    chord = np.maximum(np.maximum(x, y), z)  # row by row it would take ten times as long
+    if not len(chord):
+        return False
+    # The quantile lies between two of the sorted chords, so that counting tells unless just one of them is below the bound.
+    rank, n_below = int(_ALIKE * (len(chord) - 1)), np.count_nonzero(chord < _ROUNDED)
+    return bool(n_below > rank + 1 or (n_below > rank and np.quantile(chord, _ALIKE) < _ROUNDED))

@@ -78,8 +78,28 @@ class _Edges:
         middle = 0.5 * (one + other)
         wide = np.abs(one - other) * focal
         touches = np.abs(potential[tail] - potential[head] - middle) * focal <= 0.5 * wide + CHOSEN.gap
-        firm = np.add.reduceat(touches & (wide <= CHOSEN.narrow), start[:-1], dtype=np.int64)
-        return cls(wide, touches, firm >= np.maximum(CHOSEN.firm * np.diff(start), 1))
+        return cls(wide, touches, firm_borders(touches & (wide <= CHOSEN.narrow), start))
+
+
+def firm_borders(certain: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """(n_pairs,) bool: where two components surely touch; `certain` are the edges that say so, by pair from `start` on."""
+    n_firm = np.add.reduceat(certain, start[:-1], dtype=np.int64)
+    return n_firm >= np.maximum(CHOSEN.firm * np.diff(start), 1)
+
+
+def large_groups(size: np.ndarray) -> np.ndarray:
+    """The numbers of the largest groups, the largest first; `size` (n_groups,) is in pixels."""
+    names = np.flatnonzero(size >= max(CHOSEN.fewest, CHOSEN.least * size.sum()))
+    return names[np.argsort(-size[names], kind="stable")][: CHOSEN.most]
+
+
+def turned_of(
+    names: np.ndarray, points: np.ndarray, normals: np.ndarray, labels: np.ndarray
+) -> tuple[np.ndarray, TurnedParts]:
+    """Those of the named groups that are turned, and their axes, from a sample of each as `TurnedParts.fit` takes it."""
+    parts = TurnedParts.fit(points, normals, labels)
+    turned = parts.share >= CHOSEN.turned
+    return names[turned], parts.taken(turned)
 
 
 def share_axes(scales: Scales) -> Shared | None:
@@ -151,8 +171,7 @@ def _united(graph: Quotient, cut: CutEdges | Borders, firm: np.ndarray) -> np.nd
 def _turned_groups(graph: Quotient, potential: np.ndarray, group: np.ndarray) -> tuple[np.ndarray, TurnedParts]:
     """The numbers of the large groups that are turned, the largest first, and their axes; none if there is but one."""
     size = np.bincount(group, graph.sizes)
-    names = np.flatnonzero(size >= max(CHOSEN.fewest, CHOSEN.least * size.sum()))
-    names = names[np.argsort(-size[names], kind="stable")][: CHOSEN.most]
+    names = large_groups(size)
     if len(names) < 2:
         return names[:0], TurnedParts.none()
     place = np.full(len(size), len(names), dtype=np.int32)
@@ -163,9 +182,7 @@ def _turned_groups(graph: Quotient, potential: np.ndarray, group: np.ndarray) ->
     points = _points(graph, potential, chosen)
     if not np.abs(points).max() < FARTHEST:
         return names[:0], TurnedParts.none()
-    parts = TurnedParts.fit(points, graph.pixels.map.normals[chosen], graph.labels[chosen])
-    turned = parts.share >= CHOSEN.turned
-    return names[turned], parts.taken(turned)
+    return turned_of(names, points, graph.pixels.map.normals[chosen], graph.labels[chosen])
 
 
 def _points(graph: Quotient, potential: np.ndarray, pixels: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable
 from dataclasses import Field
+from pathlib import Path
 from typing import Any
 
 # Repeated here, because the tables themselves are slow to load. A test compares them.
@@ -20,6 +21,7 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("input")
     group.add_argument(
         "--mask",
+        type=not_empty,
         metavar="FILE",
         help="image that is bright at the pixels to use, or none (default: mask.png beside the map, or its alpha channel)",
     )
@@ -43,7 +45,9 @@ def add_input_arguments(parser: argparse.ArgumentParser) -> None:
         "at most one of these; by default the camera that comes with the input (K.txt), otherwise orthographic",
     )
     only = group.add_mutually_exclusive_group()
-    only.add_argument("--camera", metavar="FILE", help="intrinsics: K or fx fy cx cy, as .txt, .json, .yaml, .npy")
+    only.add_argument(
+        "--camera", type=not_empty, metavar="FILE", help="intrinsics: K or fx fy cx cy, as .txt, .json, .yaml, .npy"
+    )
     only.add_argument("--fov", type=number(0, 180), metavar="DEG", help="pinhole with this horizontal field of view")
     only.add_argument(
         "--orthographic",
@@ -154,11 +158,16 @@ def suggest(action: argparse.Action, words: Iterable[str]) -> None:
     action.suggestions = tuple(words)  # type: ignore[attr-defined]
 
 
-def place(text: str) -> str:
+def not_empty(text: str) -> str:
     """A type for argparse: a path that is not empty, as that from a shell variable that is not set would be."""
     if not text:
-        raise argparse.ArgumentTypeError("it is empty; is a shell variable not set? The current folder is .")
+        raise argparse.ArgumentTypeError("it is empty; is a shell variable not set? Write ./ for the current folder")
     return text
+
+
+def as_path(text: str) -> Path:
+    """The same as a `Path`."""
+    return Path(not_empty(text))
 
 
 def number(above: float, below: float = float("inf")) -> Callable[[str], float]:

@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from .arguments import number, whole
+from .arguments import as_path, not_empty, number, whole
 from .messages import UsageError, error, tell
 
 # Repeated here for the help, because the registries are slow to load. A test compares the two.
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "quotientgraph bench DATA... [options]"
     parser.allow_abbrev = False
     parser.add_argument(
-        "data", nargs="*", metavar="DATA", help="folder, folder of folders, or scene:NAME?shape=512x608"
+        "data", nargs="*", type=not_empty, metavar="DATA", help="folder, folder of folders, or scene:NAME?shape=512x608"
     )
     parser.add_argument("--table", action="append", metavar="NAME", help=f"re-make one of {', '.join(TABLES)}, or all")
     parser.add_argument("--speed", action="append_const", dest="table", const="speed", help="the same as --table speed")
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=V;NAME=V",
         help="with --table unseen: a row with other settings, for an ablation; may be repeated",
     )
-    parser.add_argument("--into", type=Path, metavar="PAGE", help="also write the tables into a Markdown page")
+    parser.add_argument("--into", type=as_path, metavar="PAGE", help="also write the tables into a Markdown page")
     parser.add_argument(
         "--methods",
         default="components",
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--set", action="append", default=[], metavar="NAME=V1,V2", help="a setting; several values are all tried"
     )
     parser.add_argument(
-        "--out", type=Path, default=Path("bench"), metavar="DIR", help="folder for journal, tables and plots (bench)"
+        "--out", type=as_path, default=Path("bench"), metavar="DIR", help="folder for journal, tables and plots (bench)"
     )
     parser.add_argument(
         "--frame", default="opengl", metavar="FRAME", help="frame of normals in files, or auto (opengl)"

@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 
+from .arguments import as_path
 from .messages import UsageError, tell, write
 
 HOME = "QUOTIENTGRAPH_DATA"  # environment variable: the folder that holds `diligent` and `scenes`
@@ -20,7 +21,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="explain",
         help="explain (default) where the data come from, check a copy by its hashes, or fetch one",
     )
-    parser.add_argument("folder", nargs="?", type=Path, help=f"where the data are, or are to be put (default: ${HOME})")
+    parser.add_argument(
+        "folder", nargs="?", type=as_path, help=f"where the data are, or are to be put (default: ${HOME})"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

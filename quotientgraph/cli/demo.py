@@ -6,10 +6,11 @@ import argparse
 import contextlib
 import filecmp
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .arguments import place, whole
+from .arguments import not_empty, whole
 from .messages import UsageError, calm, print_json, tell, warning
 
 if TYPE_CHECKING:
@@ -28,12 +29,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--list", action="store_true", help="list the scenes and exit")
     parser.add_argument("--size", type=whole(8), default=320, metavar="PIXELS", help="width of the image (320)")
     parser.add_argument(
-        "-o", "--output", type=place, default="quotientgraph-demo", metavar="DIR", help="folder (quotientgraph-demo)"
+        "-o",
+        "--output",
+        type=not_empty,
+        default="quotientgraph-demo",
+        metavar="DIR",
+        help="folder (quotientgraph-demo)",
     )
     parser.add_argument("--report", action="store_true", help="write report.html as well")
     parser.add_argument(
         "--save-input",
-        type=place,
+        type=not_empty,
         metavar="DIR",
         help="also write the scene as an input for `integrate`: normal_map.png, mask.png, K.txt, depth_gt.npz",
     )
@@ -55,7 +61,9 @@ def run(args: argparse.Namespace) -> int:
 
     companion.use("quotientgraph.rehearsal", edges.__file__, "demo")
 
+    from .manifest import write_manifest
     from .progress import IterationBar, compiling_shown
+    from .publishing import write_all
     from .reconstruct import error_text, errors
 
     calm()
@@ -64,17 +72,20 @@ def run(args: argparse.Namespace) -> int:
     try:
         bar.stage("drawing")
         scene = scenes.make(args.scene, shape=(max(8, args.size * 4 // 5), args.size))
-        bar.stage("components, filling")
-        from ..integration import integrate
-
-        with compiling_shown(bar):
-            result = integrate(scene.normals, scene.mask, scene.camera, "opencv", progress=bar.step)
-        bar.stage("writing")
-        wrong = errors(result, scene.depth)
-        about = {"Scene": scene.description, "Error against the true depth": error_text(wrong)}
         if args.save_input:
             _write_input(Path(args.save_input), scene)
-        files = _write(Path(args.output), result, scene, args.report, about)
+        with _results(Path(args.output), args.report) as (folder, asked):
+            bar.stage("components, filling")
+            from ..integration import integrate
+
+            with compiling_shown(bar):
+                result = integrate(scene.normals, scene.mask, scene.camera, "opencv", progress=bar.step)
+            bar.stage("writing")
+            wrong = errors(result, scene.depth)
+            about = {"Scene": scene.description, "Error against the true depth": error_text(wrong)}
+            write_all(folder, result, scene.name, asked, about=about, truth=scene.depth)
+            files = sorted(file.name for file in folder.iterdir())
+            write_manifest(folder, f"scene {scene.name}", asked)
     finally:
         bar.close()
     seconds = time.perf_counter() - began
@@ -114,20 +125,19 @@ def _headline(name: str, description: str) -> str:
     return f"{name}: {text[:1].lower()}{text[1:]}" if text else name
 
 
-def _write(folder: Path, result, scene: Scene, with_report: bool, about: dict[str, str]) -> list[str]:
-    from . import publishing
-    from .manifest import is_ours, write_manifest
+@contextlib.contextmanager
+def _results(folder: Path, with_report: bool) -> Iterator[tuple[Path, argparse.Namespace]]:
+    """A folder whose files will be those of `folder`, and which of them are asked for; what is in the way is an error."""
+    from .manifest import MANIFEST, is_ours
+    from .publishing import planned
     from .staging import place_for, staged, staging_for
 
     asked = argparse.Namespace(
         format=None, mesh=None, texture=None, points=False, labels=False, graphml=False, tables=False,
         decomposition=False, picture=True, report=with_report, alternatives=False, faces=None, error=None,
     )  # fmt: skip
-    with place_for(folder), staged(folder, staging_for(folder), is_ours, publishing.planned(asked)) as staging:
-        publishing.write_all(staging, result, scene.name, asked, about=about, truth=scene.depth)
-        files = sorted(file.name for file in staging.iterdir())
-        write_manifest(staging, f"scene {scene.name}", asked)
-    return files
+    with place_for(folder), staged(folder, staging_for(folder), is_ours, [MANIFEST, *planned(asked)]) as staging:
+        yield staging, asked
 
 
 def _write_input(folder: Path, scene: Scene) -> None:

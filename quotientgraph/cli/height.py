@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from . import staging
-from .arguments import number
+from .arguments import not_empty, number
 from .file_lists import names
 from .messages import (
     TRACEBACK,
@@ -46,9 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "quotientgraph height INPUT... [-o OUT] [options]"
     parser.epilog = EPILOG
     parser.allow_abbrev = False
-    parser.add_argument("inputs", nargs="+", metavar="INPUT", help="normal map, or a folder of textures")
     parser.add_argument(
-        "-o", "--output", metavar="OUT", help="file for one input, folder for several (beside the input)"
+        "inputs", nargs="+", type=not_empty, metavar="INPUT", help="normal map, or a folder of textures"
+    )
+    parser.add_argument(
+        "-o", "--output", type=not_empty, metavar="OUT", help="file for one input, folder for several (beside it)"
     )
     group = parser.add_argument_group("input")
     group.add_argument(
@@ -195,8 +197,13 @@ def _companions(target: Path, args: argparse.Namespace) -> dict[str, Path]:
 
 def _without_results(tasks: list[tuple[Path, Path]], args: argparse.Namespace) -> list[tuple[Path, Path]]:
     """The tasks without grey pictures that another task would write, as `*.png` names them in a second run."""
-    written = {_identity(file) for _, target in tasks for file in (target, *_companions(target, args).values())}
-    results = [source for source, _ in tasks if _identity(source) in written - {None} and _is_grey(source)]
+    writers = {
+        staging.identity(file): target
+        for _, target in tasks
+        for file in (target, *_companions(target, args).values())
+        if file.exists()
+    }
+    results = [one for one, target in tasks if writers.get(staging.identity(one), target) != target and _is_grey(one)]
     if results and not args.quiet:
         say(f"{', '.join(map(str, results))}: grey, and results of other inputs; left out as inputs")
     return [(source, target) for source, target in tasks if source not in results]
@@ -213,22 +220,13 @@ def _is_grey(path: Path) -> bool:
 
 def _spare_inputs(tasks: list[tuple[Path, Path]], args: argparse.Namespace) -> None:
     """Refuse to write a file that is an input, under whatever name."""
-    inputs = {_identity(source) for source, _ in tasks} - {None}
+    inputs = staging.identities(source for source, _ in tasks)
     for _, target in tasks:
         for file in (target, *_companions(target, args).values()):
-            if _identity(file) in inputs:
+            if staging.identity(file) in inputs:
                 raise UsageError(
                     f"argument -o: {file} is an input and would be overwritten; choose another file or folder"
                 )
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
-    """What tells a file from all others, whatever it is called; None if there is none."""
-    try:
-        facts = path.stat()
-    except (OSError, ValueError):  # ValueError: a null byte in the name
-        return None
-    return facts.st_dev, facts.st_ino
 
 
 def _do(source: Path, target: Path, args: argparse.Namespace) -> dict[str, Any]:

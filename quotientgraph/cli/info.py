@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from .arguments import add_input_arguments, place
+from .arguments import add_input_arguments, not_empty
 from .config import prepare
 from .file_lists import expand, names
 from .messages import about, error, expected, one_line, print_json, tell
@@ -20,7 +20,9 @@ _LEFT_OUT = {"no_normal": "without a normal", "no_ray": "without a ray", "faces_
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "quotientgraph info INPUT... [options]"
-    parser.add_argument("inputs", nargs="+", type=place, metavar="INPUT", help="normal map: file, folder or pattern")
+    parser.add_argument(
+        "inputs", nargs="+", type=not_empty, metavar="INPUT", help="normal map: file, folder or pattern"
+    )
     add_input_arguments(parser)
     parser.add_argument("--connectivity", type=int, choices=(4, 8), default=8, help="neighbours of a pixel (8)")
     parser.add_argument("--json", action="store_true", help="print it as JSON")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from . import publishing, staging, tiles
-from .arguments import add_input_arguments, add_method_arguments, place, whole
+from .arguments import add_input_arguments, add_method_arguments, not_empty, whole
 from .config import prepare
 from .file_lists import expand, names
 from .manifest import facts_of, is_complete
@@ -36,7 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "quotientgraph integrate INPUT... [-o DIR] [options]"
     parser.epilog = EPILOG
     parser.allow_abbrev = False
-    parser.add_argument("inputs", nargs="+", type=place, metavar="INPUT", help="normal map: file, folder or pattern")
+    parser.add_argument(
+        "inputs", nargs="+", type=not_empty, metavar="INPUT", help="normal map: file, folder or pattern"
+    )
     publishing.add_arguments(parser)
     add_input_arguments(parser)
     add_method_arguments(parser)

@@ -135,8 +135,10 @@ def is_dumped_system(file: Path) -> bool:
     """Whether an earlier run dumped this file: by its name, and by the arrays that it holds."""
     import numpy as np
 
+    if not re.fullmatch(r"\d{4,}\.npz", file.name):
+        return False
     try:
         with np.load(file, allow_pickle=False) as arrays:
-            return re.fullmatch(r"\d{4,}\.npz", file.name) is not None and {"n", "tail", "head"} <= set(arrays)
+            return {"n", "tail", "head"} <= set(arrays)
     except (OSError, ValueError, EOFError, TypeError, AttributeError, zipfile.BadZipFile):
         return False

@@ -23,13 +23,13 @@ _ALTERNATIVES = ["alternatives.csv", "alternatives.png"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    from .arguments import faces, listed, pixels, place, suggest
+    from .arguments import faces, listed, not_empty, pixels, suggest
 
     group = parser.add_argument_group("output")
     group.add_argument(
         "-o",
         "--output",
-        type=place,
+        type=not_empty,
         metavar="DIR",
         help="folder of the results; of several inputs, each has a folder in it (default: quotientgraph-output/NAME)",
     )
@@ -67,7 +67,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     }.items():
         group.add_argument(f"--{name}", action=argparse.BooleanOptionalAction, help=text)
     group.add_argument(
-        "--dump-systems", metavar="DIR", help="also save every linear system there, for `quotientgraph solvers --bench`"
+        "--dump-systems",
+        type=not_empty,
+        metavar="DIR",
+        help="also save every linear system there, for `quotientgraph solvers --bench`",
     )
 
 

@@ -19,7 +19,7 @@ import shutil
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from pathlib import Path
 
 from .journal import recover, replace_one_by_one
@@ -66,19 +66,19 @@ def staged(
     from ..io import OutputError
 
     place = Path(os.path.realpath(target))
-    kept = list(inputs)
+    inputs = list(inputs)
     lock = -1
     try:
         if place.is_dir():
             recover(place)
         remove_litter(place)
-        _refuse(_in_the_way(target, planned, is_ours, kept))
+        _refuse(_in_the_way(target, planned, is_ours, identities(inputs)))
         lock = _locked(staging)
         yield staging
-        new = os.listdir(staging)
+        new, kept = os.listdir(staging), identities(inputs)
         # Another run may have published between the look at its manifest and that at its files: look again.
         _refuse(_in_the_way(target, new, is_ours, kept) and _in_the_way(target, new, is_ours, kept))
-        _publish(staging, place, lambda file: is_ours(file) and not _is_one_of(file, kept))
+        _publish(staging, place, lambda file: is_ours(file) and identity(file) not in kept)
     except OSError as problem:
         cause = problem.strerror or str(problem) or type(problem).__name__
         text = str(problem) if isinstance(problem, OutputError) else f"{target}: cannot be written ({cause})"
@@ -93,16 +93,17 @@ def staged(
                 os.close(lock)
 
 
-def _in_the_way(target: Path, names: Iterable[str], is_ours: Callable[[Path], bool], inputs: list[Path]) -> str:
+def _in_the_way(target: Path, names: Iterable[str], is_ours: Callable[[Path], bool], inputs: Container[object]) -> str:
     """Why a file of the target must not be replaced by one of these names; empty if all may."""
     for file in (target / name for name in sorted(names)):
         if not os.path.lexists(file):
             continue
-        if _is_one_of(file, inputs):
+        if identity(file) in inputs:
             return f"{file}: is an input of this run, which would replace it; choose another folder to write to"
         if not is_ours(file):
             return (
-                f"{file}: is not an unchanged result of an earlier run; choose another folder to write to, or remove it"
+                f"{file}: was not written by an earlier run, or was changed since; choose another folder to write to, or "
+                "remove it"
             )
     return ""
 
@@ -114,12 +115,18 @@ def _refuse(text: str) -> None:
         raise OutputError(text)
 
 
-def _is_one_of(file: Path, files: list[Path]) -> bool:
-    for other in files:
-        with contextlib.suppress(OSError):
-            if file.samefile(other):
-                return True
-    return False
+def identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file from all others, whatever it is called; None if there is none."""
+    try:
+        facts = path.stat()
+    except (OSError, ValueError):  # ValueError: a null byte in the name
+        return None
+    return facts.st_dev, facts.st_ino
+
+
+def identities(paths: Iterable[Path]) -> set[tuple[int, int]]:
+    """The same of those files that are there."""
+    return {found for path in paths if (found := identity(path)) is not None}
 
 
 def discard(staging: Path) -> None:

@@ -21,7 +21,6 @@ _NOT_WITH_TILES = (
     "format", "mesh", "points", "labels", "graphml", "tables", "decomposition", "picture", "report",
     "prior_weight", "prior_kind", "skip_existing",
 )  # fmt: skip
-_OPENED_BY_TILES = (".zarr", ".npy", ".tif", ".tiff")  # other masks are images, which are read as a whole
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -99,13 +98,14 @@ def run(args: argparse.Namespace) -> int:
             **options,
             **given_settings(args),
         )
+    warnings = list(dict.fromkeys([*notes, *report.warnings]))  # both may say the same of the camera
     if args.json:
         from dataclasses import asdict
 
-        print_json({**asdict(report), "warnings": [*notes, *report.warnings], "understood": understood})
+        print_json({**asdict(report), "warnings": warnings, "understood": understood})
         return 0
     if not args.quiet:
-        for text in [*notes, *report.warnings]:
+        for text in warnings:
             warning(text)
         height, width = report.shape
         tell(
@@ -140,14 +140,14 @@ def _camera(args: argparse.Namespace, shape: tuple[int, int], beside: Path | Non
 
 
 def _mask(args: argparse.Namespace, shape: tuple[int, int], beside: Path | None) -> tuple[Any, str, list[str]]:
-    """The mask: a path for tiles to open, or an image that was read. With it the words for it, and warnings."""
+    """The mask: a store for tiles to open, or an image that was read. With it the words for it, and warnings."""
     from ..io import understand_mask
 
-    file = args.mask or beside
+    file = beside if args.mask is None else args.mask
     if file is None or args.mask == "none":
         return None, "none", []
     name = Path(file).name
-    if "://" in str(file) or Path(file).is_dir() or Path(file).suffix.lower() in _OPENED_BY_TILES:
+    if "://" in str(file) or Path(file).is_dir() or Path(file).suffix.lower() == ".zarr":
         return file, f"from {name}", []
     image, warnings = understand_mask(file, shape)
     return image, f"{image.mean():.1%} of the image from {name}" if image is not None else "none", warnings

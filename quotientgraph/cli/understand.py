@@ -81,11 +81,10 @@ def files_read(path: Path, name: str, args: argparse.Namespace) -> list[Path]:
     if given["mask"] == "none":
         given["mask"] = None
     files += [Path(file) for file in given.values() if file is not None]
-    # Offset and scale of a depth map of whole numbers.
-    sides = [
-        sidecar(Path(file)) for option in ("depth_prior", "prior_confidence") if (file := given[option]) is not None
-    ]
-    return [file for file in files if file is not None] + [side for side in sides if side.exists()]
+    prior = given["depth_prior"]
+    if prior is not None and sidecar(Path(prior)).exists():  # offset and scale of a depth map of whole numbers
+        files.append(sidecar(Path(prior)))
+    return [file for file in files if file is not None]
 
 
 def understand(path: Path, name: str, args: argparse.Namespace) -> Understood:
@@ -118,7 +117,7 @@ def understand(path: Path, name: str, args: argparse.Namespace) -> Understood:
     if frame is not None:
         stated = evidence is None
         doubts = check_conventions(found.normals, found.mask, found.camera, frame, frame_is_stated=stated)
-    return Understood(found, frame, reason, evidence, (*found.warnings, *doubts))
+    return Understood(found, frame, reason, evidence, (*found.warnings, *found.about_lengths(found.mask), *doubts))
 
 
 def describe_input(source: Understood) -> str:

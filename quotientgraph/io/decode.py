@@ -17,7 +17,6 @@ from .formats import InputError
 _LENGTHS = (0.1, 1.6)  # a decoded vector of another length is black, white or mid-grey paint and not a normal
 _LOSSY = (".jpg", ".jpeg", ".webp")
 _BLOCK, _SMEARED = 8, 0.15  # lossy compression smears an outline over a block of pixels; lengths there are off by more
-_FEW_UNIT = 1 / 3  # share of lengths within a tenth of 1; at most a quarter in photographs, nearly all in normal maps
 _LARGE = 2**24  # pixels from which on decoded integers are float32: 600 MB less at this size, exact to 1e-7
 
 
@@ -103,17 +102,9 @@ def decode_normals(source: Path | str, array: np.ndarray, *, z_forward: bool = F
         alpha = None
     with np.errstate(over="ignore", invalid="ignore"):
         length = np.linalg.norm(normals[:: max(1, len(normals) // 256)], axis=-1)
-    corner = length[0, 0]
     length = length[np.isfinite(length) & (length > 0)]
     if length.size and abs(np.median(length) - 1) > 0.1:
         notes.append(f"normals: typical length {np.median(length):.3g} instead of 1; they are rescaled")
-    seen = length[length != corner]  # not the background, whatever it is painted in
-    unit = np.mean(np.abs(seen - 1) < 0.1) if seen.size else 1.0
-    if image.dtype.kind == "u" and unit < _FEW_UNIT:
-        warnings.append(
-            f"normals: only {unit:.0%} of the vectors have a length near 1, as normals have; check that this is a normal "
-            "map and no photograph or other image"
-        )
     return Decoded(normals, None if alpha is None else alpha > 0.5, dtype, notes, warnings)
 
 
@@ -151,7 +142,7 @@ def _from_integers(image: np.ndarray, notes: list[str]) -> tuple[np.ndarray, np.
         part = normals[row : row + step]
         np.multiply(image[row : row + step, :, :n_channels], 2.0 / top, out=part)
         part -= 1
-        blank = _no_normal(part)
+        blank = no_normal(part)
         part[blank] = np.nan
         n_blank += int(blank.sum())
     alpha = image[..., 3] / np.float32(top) if image.shape[2] == 4 else None
@@ -193,7 +184,7 @@ def _from_floats(image: np.ndarray, warnings: list[str]) -> tuple[np.ndarray, np
         return normals, alpha
     black = ~(normals != 0).any(axis=-1)
     normals = normals * (2 / top) - 1
-    normals[black | _no_normal(normals)] = np.nan
+    normals[black | no_normal(normals)] = np.nan
     formula = "2*n - 1" if top == 1 else f"2*n/{top:g} - 1"
     warnings.append(
         f"normals: all values lie in [0, {top:g}], as in an image; they were decoded as {formula}, "
@@ -209,7 +200,8 @@ def _share_of_unit(vectors: np.ndarray) -> tuple[float, float]:
     return float(np.mean(distance < 0.02)), float(np.mean(distance < 0.1))
 
 
-def _no_normal(vectors: np.ndarray) -> np.ndarray:
+def no_normal(vectors: np.ndarray) -> np.ndarray:
+    """Whether decoded vectors (..., 2 or 3) are black, white or mid-grey paint and no normals."""
     squared = np.einsum("...i,...i", vectors, vectors)
     low = _LENGTHS[0] ** 2 if vectors.shape[-1] == 3 else -1.0  # x = y = 0 faces the viewer
     return (squared < low) | (squared > _LENGTHS[1] ** 2)
@@ -258,8 +250,9 @@ def decode_mask(source: Path | str, array: np.ndarray, shape: tuple[int, int]) -
     elif image.dtype.kind not in "uif":
         raise InputError(f"{source}: a mask of type {image.dtype} is not understood; use bool or uint8")
     else:
-        values = np.nan_to_num(image.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
-        mask = values > values.max() / 2 if values.max() > 0 else np.zeros(shape, dtype=bool)
+        if image.dtype.kind == "f":
+            image = np.nan_to_num(image.astype(np.float64), nan=0.0, posinf=0.0, neginf=0.0)
+        mask = image > max(float(image.max()), 0.0) / 2
     if not mask.any():
         raise InputError(f"{source}: the mask selects no pixel; it must be bright where normals are valid")
     return mask

@@ -186,7 +186,7 @@ def understand_camera(thing: Any, shape: tuple[int, int]) -> tuple[Camera | None
 def to_array(thing: Any, name: str) -> np.ndarray:
     """A NumPy array from an image, a tensor of any common library, or nested lists.
 
-    What a masked array hides becomes NaN in floats, −1 in signed integers and 0 in others: there is nothing.
+    What a masked array hides becomes NaN in floats and 0 in others.
 
     Raises
     ------
@@ -206,7 +206,7 @@ def to_array(thing: Any, name: str) -> np.ndarray:
         elif hasattr(thing, "__cuda_array_interface__") and hasattr(thing, "get"):  # CuPy
             thing = thing.get()
         elif isinstance(thing, np.ma.MaskedArray):  # what is masked has no value
-            thing = thing.filled({"f": np.nan, "i": -1}.get(thing.dtype.kind, 0))
+            thing = thing.filled(np.nan if thing.dtype.kind == "f" else 0)
         array = np.asarray(thing)
     except Exception as error:
         text = " ".join(str(error).split())[:120]

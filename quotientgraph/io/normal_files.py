@@ -24,6 +24,7 @@ from .orientation import about_normals, like_the_map, stated_orientation
 
 _NORMALS = ("normals", "normal", "normal_map", "normalmap", "normal_gt", "n", "arr_0", "")
 _MASKS = ("mask", "arr_0", "")
+_FEW_UNIT = 1 / 3  # share of lengths within a tenth of 1; at most a quarter in photographs, nearly all in normal maps
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +75,27 @@ class NormalInput:
     def precision(self) -> str:
         """The type of the values in words, such as "16-bit floats"."""
         return f"{self.bits}-bit {'floats' if self.dtype.startswith('float') else 'integers'}"
+
+    def about_lengths(self, mask: np.ndarray | None) -> list[str]:
+        """A warning about an image of which few vectors have the length of a normal: it may be a photograph.
+
+        `mask` (H, W) says which pixels are used, if it is known; a background has any colours.
+        """
+        if not self.dtype.startswith("uint"):
+            return []
+        step = max(1, len(self.normals) // 256)
+        length = np.linalg.norm(self.normals[::step], axis=-1)
+        seen = (
+            np.isfinite(length) & (length > 0) & (length != length[0, 0])
+        )  # in the corner is background of one colour
+        length = length[seen if mask is None else seen & (mask[::step] != 0)]
+        unit = np.mean(np.abs(length - 1) < 0.1) if length.size else 1.0
+        if unit >= _FEW_UNIT:
+            return []
+        return [
+            f"normals: only {unit:.0%} of the vectors have a length near 1, as normals have; check that this is a normal "
+            "map and no photograph or other image"
+        ]
 
     def read_truth(self) -> np.ndarray | None:
         """The true depth, (H, W) float64 with NaN outside, or None. It is read when this is called."""

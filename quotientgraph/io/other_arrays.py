@@ -52,6 +52,7 @@ def as_depth(thing: Any, shape: Shape, name: str = "prior") -> np.ndarray:
         found = array.astype(np.float64)
         if array.dtype.kind == "u":
             found[array == 0] = np.nan
+        found[np.ma.getmask(thing)] = np.nan  # nowhere, if it is no masked array
     return _of_shape(found, shape, name)
 
 
@@ -98,6 +99,8 @@ def as_labels(thing: Any, shape: Shape) -> np.ndarray:
             array = read_labels(Path(thing))
     else:
         array = to_array(thing, "labels")
+        if np.ma.getmask(thing).any() and array.dtype != bool:
+            array = np.where(np.ma.getmask(thing), np.int64(-1), array)
     if array.ndim == 3 and array.dtype == bool and array.shape[1:] == tuple(shape):
         return array
     array = _of_shape(array, shape, "labels", " or, as truth values, (n, H, W)")

@@ -139,7 +139,10 @@ class Group:
         return cls(cut, columns["room"], columns["angle"], columns["focal"])
 
     def gaps(self, shift: np.ndarray) -> np.ndarray:
-        """(n_cut,) pixels by which components that are shifted (n_components,) miss the range of each edge."""
+        """(n_cut,) how far, in pixels, the jump at each edge is outside its interval.
+
+        `shift` (n_components,) is what is added to the filled potential of each component.
+        """
         pattern = self.cut.pattern
         chi = self.cut.residual + (shift[pattern.tail] - shift[pattern.head])[self.cut.pair]
         return np.maximum(np.maximum(self.room[0] - chi, chi - self.room[1]), 0.0) * self.focal

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -20,6 +21,17 @@ Formula = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 _PLACES = 25  # rows and columns of the places in which the angle between rays is compared
 _SAMPLES = 2000  # rows and columns from which the usual focal length of a formula is found
+
+
+def identity(view: Camera) -> list[Any]:
+    """What tells a camera from others in the record of a run: all its rays, or those of a formula at some places."""
+    if isinstance(view, RayMap):
+        return ["RayMap", zlib.crc32(np.ascontiguousarray(view.directions).data)]
+    if isinstance(view, RayFormula):
+        rows, columns = (np.linspace(0, n - 1, _PLACES).astype(int) for n in view.shape)
+        rays = np.asarray(view.formula(rows[:, None], columns[None, :]), dtype=np.float64)
+        return ["RayFormula", *view.shape, view.spherical, zlib.crc32(np.ascontiguousarray(rays).data)]
+    return [repr(view)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,15 +18,15 @@ from ..geometry.wrapping import Wrap
 from ..io import OutputError, understand_camera
 from ..method.outcome import Step
 from ..settings import Settings, check_angle
-from . import components, joining
+from . import cameras, components, joining
 from .borders import GROUP
 from .cameras import RayFormula
 from .continuous import use_continuity
 from .doubts import doubts, edges_are_blurred
-from .journal import Journal, belongs_to_another
+from .journal import Journal, is_of
 from .memory import check_driver, driver_needs, peak_memory, tile_for
 from .outputs import Outputs, as_dask, write_tables
-from .ownership import check_places
+from .ownership import check_places, holds_a_run
 from .pool import check_pool, pool_for, prepare
 from .report import Report, conclusions, differences
 from .run import Run, Watch
@@ -98,8 +98,8 @@ def integrate(
     dtype : str
         Of the depth.
     resume : bool
-        Go on with a run that was interrupted: tasks whose files are intact are not done again. If it is complete, its
-        results are returned.
+        Go on with a run that was interrupted: tasks whose files are intact are not done again. If it is complete, and the
+        input cannot have changed unnoticed, its results are returned.
     overwrite : bool
         Replace results that an earlier run wrote, and begin again if one was interrupted. Nothing else is ever replaced.
     keep : bool
@@ -138,14 +138,17 @@ def integrate(
     kept = {Path.cwd(): "the working directory", **dict.fromkeys(source.places, "an input")}
     identity = {
         "quotientgraph": __version__,
-        "input": [source.normals.identity, None if source.mask is None else source.mask.identity],
+        "input": [layer.identity for layer in source.layers],
         "settings": {**asdict(chosen), "angle": angle, "frame": frame, "connectivity": connectivity, "slope": slope},
-        "camera": repr(view),
+        "camera": cameras.identity(view),
         "tiles": [tiling.tile, tiling.overlap, asdict(tiling.wrap), tolerance, dtype],
     }
-    complete = Report.saved(where, identity) if resume and not belongs_to_another(work, identity) else None
+    same = is_of(work, identity)
+    if same is None:  # the journal is gone, so only the report tells, and it must not mistake the input
+        same = all(layer.is_told_by_identity for layer in source.layers)
+    complete = Report.saved(where, identity) if resume and same else None
     if complete is not None:  # it was stopped at the earliest while it removed its folder
-        if not keep:
+        if not keep and holds_a_run(work.folder):
             work.clear()
         return as_dask(where.depth), complete
     check_places(where.all, work.folder, kept, resume, overwrite)

@@ -127,10 +127,10 @@ class Journal:
         os.fsync(self.file.fileno())
 
 
-def belongs_to_another(work: Work, identity: dict[str, Any]) -> bool:
-    """Whether a folder holds a run that depends on something else."""
+def is_of(work: Work, identity: dict[str, Any]) -> bool | None:
+    """Whether a folder holds the run that depends on this, and not another one; None if it holds none."""
     _, first = next(_lines(work.folder / JOURNAL), (0, None))
-    return first not in (None, json.loads(json.dumps(identity)))
+    return None if first is None else first == json.loads(json.dumps(identity))
 
 
 def _mark(marks: dict[str, array[int]], name: str, k: int, value: int) -> None:

@@ -43,7 +43,7 @@ def check_places(
         _check_ours(path)
         if not allowed:
             raise OutputError(f"{path}: exists; pass overwrite=True (--overwrite), or choose another name")
-    if os.path.lexists(folder) and not _holds_a_run(folder):
+    if os.path.lexists(folder) and not holds_a_run(folder):
         raise OutputError(
             f"{folder}: exists without the journal of a run, and intermediate files would go there; move it away, or "
             f"{_RENAME}"
@@ -69,11 +69,13 @@ def _check_ours(path: Path) -> None:
 
 
 def is_ours(path: Path) -> bool:
-    """Whether a result has our mark. A folder in which a run was killed before it wrote an array has nothing to lose."""
+    """Whether a result has our mark. An empty folder of an array counts: a run may have been killed before it wrote it."""
     try:
         if path.is_dir():
             names = [name for name in os.listdir(path) if not name.endswith(".partial")]
-            return not names or MARK in json.loads((path / "zarr.json").read_bytes())["attributes"]
+            if not names:
+                return path.suffix not in (".parquet", ".json")  # which are files
+            return MARK in json.loads((path / "zarr.json").read_bytes())["attributes"]
         if path.suffix == ".parquet":
             from pyarrow import parquet
 
@@ -83,7 +85,7 @@ def is_ours(path: Path) -> bool:
         return False
 
 
-def _holds_a_run(folder: Path) -> bool:
+def holds_a_run(folder: Path) -> bool:
     """Whether a folder has the journal of a run, or nothing."""
     try:
         with (folder / JOURNAL).open("rb") as file:

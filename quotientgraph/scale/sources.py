@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +17,8 @@ import numpy as np
 
 from ..geometry.camera import Shape
 from ..io import InputError, atomic
+from ..io.decode import no_normal
+from ..io.normal_arrays import to_array
 from .tiling import Box
 
 INSTALL = 'pip install "quotientgraph[scale]"'
@@ -50,7 +53,7 @@ class Layer:
             found = array[(slice(None), *part)] if self.channels_first else array[part]
             if hasattr(found, "compute"):
                 found = found.compute(scheduler="synchronous")
-            found = np.asarray(found)
+            found = to_array(found, "the array")
         except (OSError, RuntimeError, ValueError, EOFError) as error:
             what = str(self.where[0]) if self.where else "the array"
             raise InputError(
@@ -61,27 +64,33 @@ class Layer:
 
     @property
     def identity(self) -> list[Any]:
-        """What tells this array from others in the record of a run: its place, and when it was changed or what it holds."""
+        """What tells this array from others in the record of a run: its place, and when it was changed or what it holds.
+
+        An array of Dask has its name, which tells how it was made.
+        """
         known: list[Any] = [*map(str, self.where), *self.shape]
         if isinstance(self.array, np.ndarray):
-            known.append(zlib.crc32(np.ascontiguousarray(self.array).data))
-        for path in self._files():
-            if path.is_file():
-                known += [path.stat().st_size, path.stat().st_mtime_ns]
-        return known
+            return [*known, zlib.crc32(np.ascontiguousarray(self.array).data)]
+        if self.place is None:
+            return [*known, str(getattr(self.array, "name", ""))]
+        files = [self.place] if self.place.is_file() else sorted(Path(*self.where[:2]).rglob("*"))
+        return [*known, zlib.crc32(repr(_facts(files, "st_size", "st_mtime_ns")).encode())]
+
+    @property
+    def is_told_by_identity(self) -> bool:
+        """Whether other values would have another `identity`. What stands behind Dask or a URL may change unnoticed."""
+        return isinstance(self.array, np.ndarray) or self.place is not None
 
     @property
     def place(self) -> Path | None:
         """The file or the store on this machine that holds the array, if there is one."""
         return Path(self.where[0]).resolve() if self.where and "://" not in str(self.where[0]) else None
 
-    def _files(self) -> list[Path]:
-        return [] if self.place is None else _described_by(self.kind, self.where)
-
     def on_disk(self, path: Path) -> Layer:
         """The same array as one that another process can open, written to `path` if it is only in memory."""
         if not isinstance(self.array, np.ndarray):
             return self
+        path.parent.mkdir(parents=True, exist_ok=True)
         with atomic(path) as part, part.open("wb") as file:
             np.save(file, self.array)
         return replace(self, kind="npy", where=(str(path),), array=None)
@@ -114,21 +123,26 @@ class Source:
         return self.normals.shape
 
     @property
+    def layers(self) -> list[Layer]:
+        """The normals, and the mask if there is one."""
+        return [layer for layer in (self.normals, self.mask) if layer is not None]
+
+    @property
     def places(self) -> list[Path]:
         """The files and the stores on this machine that are read."""
-        places = [layer.place for layer in (self.normals, self.mask) if layer is not None]
-        return [place for place in places if place is not None]
+        return [layer.place for layer in self.layers if layer.place is not None]
 
     def on_disk(self, folder: Path) -> Source:
         """The same source as one that other processes can read; arrays in memory are written into `folder`."""
-        mask = None if self.mask is None else self.mask.on_disk(folder / "mask.npy")
-        return Source(self.normals.on_disk(folder / "normals.npy"), mask)
+        mask = None if self.mask is None else self.mask.on_disk(folder / "given.mask" / "all.npy")
+        return Source(self.normals.on_disk(folder / "given.normals" / "all.npy"), mask)
 
     def read(self, box: Box) -> tuple[np.ndarray, np.ndarray | None]:
         """Normals (h, w, 3) as floats and mask (h, w) of a box."""
         normals = self.normals.read(box)
         if normals.dtype.kind == "u":
             normals = normals.astype(np.float32) * np.float32(2 / np.iinfo(normals.dtype).max) - 1
+            normals[no_normal(normals)] = np.nan
         elif normals.dtype not in (np.float32, np.float64):
             normals = normals.astype(np.float32)
         mask = None if self.mask is None else self.mask.read(box)
@@ -181,7 +195,7 @@ def _location(thing: Any, name: str) -> tuple[str, tuple[Any, ...], Any]:
         return "zarr", (str(root), inner), None
     if not hasattr(thing, "dtype") or not hasattr(thing, "shape"):
         raise ValueError(f"{name}: expected an array of Dask, Zarr or NumPy, or a path, got {type(thing).__name__}")
-    return "array", (), thing
+    return "array", (), to_array(thing, name) if isinstance(thing, np.ma.MaskedArray) else thing
 
 
 def _inner(place: str, name: str) -> str:
@@ -230,12 +244,12 @@ def _described_by(kind: str, where: tuple[Any, ...]) -> list[Path]:
 
 def _opened(kind: str, where: tuple[Any, ...]) -> Any:
     """The open array at a place; a file that was written anew is opened again."""
-    version = []
-    for path in _described_by(kind, where):
-        if path.is_file():
-            facts = path.stat()
-            version += [facts.st_ino, facts.st_size, facts.st_mtime_ns]
-    return _open(kind, where, tuple(version))
+    return _open(kind, where, _facts(_described_by(kind, where), "st_ino", "st_size", "st_mtime_ns"))
+
+
+def _facts(files: Iterable[Path], *names: str) -> tuple[int, ...]:
+    """What the file system says of those of the files that are there."""
+    return tuple(getattr(file.stat(), name) for file in files if file.is_file() for name in names)
 
 
 @lru_cache(maxsize=16)

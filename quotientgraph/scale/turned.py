@@ -12,7 +12,15 @@ from typing import Self
 
 import numpy as np
 
-from ..beyond.shared_axes import CHOSEN, FARTHEST, any_moves, coaxial_clusters
+from ..beyond.shared_axes import (
+    CHOSEN,
+    FARTHEST,
+    any_moves,
+    coaxial_clusters,
+    firm_borders,
+    large_groups,
+    turned_of,
+)
 from ..beyond.turned_parts import TurnedParts, n_sample
 from ..geometry.normals import rows_and_columns
 from ..geometry.rays import rays_at
@@ -23,7 +31,9 @@ from .scales import TiledScales
 from .window import Job, normal_map
 from .work import Work, Written
 
-_SAMPLE = 100_000  # pixels of the map at least, if it has so many: the smallest part has a thousand of them
+# The sample has at least so many pixels, if the map has; a part that is looked at has a hundredth of the map or more, so a
+# thousand of them.
+_SAMPLE = 100_000
 
 
 def list_points(job: Job, k: int, number: int, step: int) -> Written:
@@ -79,9 +89,7 @@ class _Sample:
         if len(names) < 2:
             return names[:0], TurnedParts.none()
         chosen = np.stack([one[np.linspace(0, len(one) - 1, n_sample()).astype(np.int64)] for one in own])
-        parts = TurnedParts.fit(self.point[chosen], self.normal[chosen], self.label[chosen])
-        turned = parts.share >= CHOSEN.turned
-        return names[turned], parts.taken(turned)
+        return turned_of(names, self.point[chosen], self.normal[chosen], self.label[chosen])
 
     def apart(self, group: np.ndarray, names: np.ndarray, parts: TurnedParts) -> np.ndarray:
         """(n_components,) bool: components of turned groups most of whose pixels do not meet the axis."""
@@ -100,7 +108,7 @@ def would_be_moved(run: Run, scales: TiledScales, number: int) -> bool:
     pattern, size, central = scales.borders.pattern, scales.components.size, run.job.camera.central
     firm = _firm(scales)
     group = connected_components(pattern.n, pattern.tail[firm], pattern.head[firm])
-    names = _large(group, size)
+    names = large_groups(np.bincount(group, size))
     if len(names) < 2:
         return False
     run.stage("turned", list_points, number, max(1, isqrt(int(size.sum()) // _SAMPLE)))
@@ -112,7 +120,7 @@ def would_be_moved(run: Run, scales: TiledScales, number: int) -> bool:
     if apart.any():
         firm &= apart[pattern.tail] == apart[pattern.head]
         group = connected_components(pattern.n, pattern.tail[firm], pattern.head[firm])
-        names, parts = sample.turned(group, _large(group, size))
+        names, parts = sample.turned(group, large_groups(np.bincount(group, size)))
     piece = np.empty(int(group.max()) + 1, dtype=np.int64)
     piece[group] = pattern.pieces
     return any_moves(coaxial_clusters(names, parts, np.bincount(group, size), piece, central))
@@ -123,14 +131,6 @@ def _firm(scales: TiledScales) -> np.ndarray:
     out = [np.zeros(0, dtype=np.bool_)]
     for group in scales.borders.groups():
         narrow = (group.room[1] - group.room[0]) * group.focal <= CHOSEN.narrow
-        start, touches = group.cut.start, group.gaps(scales.potential) <= CHOSEN.gap
-        n_firm = np.add.reduceat(narrow & touches, start[:-1], dtype=np.int64)
-        out.append(n_firm >= np.maximum(CHOSEN.firm * np.diff(start), 1))
+        touches = group.gaps(scales.potential) <= CHOSEN.gap
+        out.append(firm_borders(narrow & touches, group.cut.start))
     return np.concatenate(out)
-
-
-def _large(group: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """The numbers of the largest groups of components, the largest first."""
-    total = np.bincount(group, size)
-    names = np.flatnonzero(total >= max(CHOSEN.fewest, CHOSEN.least * total.sum()))
-    return names[np.argsort(-total[names], kind="stable")][: CHOSEN.most]

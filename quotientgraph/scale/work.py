@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from ..io.atomic import atomic
 from .tiling import Box, Tiling
 
 JOURNAL = "journal.jsonl"
+# The names that runs give to files in the folder, also to those that a kill left unfinished.
+_OURS = re.compile(r"journal\.jsonl|[^/]+/\.?(all|\d+)(\.[0-9a-f]{12}\.part)?\.np[yz]")
 # What a task returns: the files that it wrote, relative to the folder, and their checksums.
 Written = dict[str, int]
 
@@ -167,10 +170,10 @@ class Work:
             self.path(name, k).unlink(missing_ok=True)
 
     def clear(self) -> None:
-        """Remove the folder with all that runs write into it. Other files stay, and so do the folders that they are in."""
+        """Remove the folder with what runs write into it. Other files stay, and so do the folders that they are in."""
         for folder, _, files in os.walk(self.folder, topdown=False):
             for name in sorted(files, key=JOURNAL.__eq__):  # the journal last: it tells that the rest is of a run
-                if name == JOURNAL or name.endswith((".npy", ".npz")):
+                if _OURS.fullmatch(Path(folder, name).relative_to(self.folder).as_posix()):
                     Path(folder, name).unlink()
             with contextlib.suppress(OSError):
                 Path(folder).rmdir()
