@@ -156,11 +156,6 @@ class Faces:
         return self.exact < _NOTABLE <= self.gentle
 
     @property
-    def promising(self) -> bool:
-        """Whether faces are notable, or would be if they were not bent by some degrees."""
-        return self.notable or self.bent
-
-    @property
     def noisy(self) -> bool:
         """Whether the normals of flat faces scatter by more than 0.4° between neighbours, so that noise sways decisions."""
         return bool(self.noise > _NOISY)

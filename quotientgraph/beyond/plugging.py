@@ -38,17 +38,16 @@ def prepared(graph: _Q, settings: Settings) -> tuple[_Q, Faces | None]:
     joins = _whole(graph, settings) and settings.joining == "certain" and not seen.camera.spherical
     if not joins or seen.wrap != Wrap():
         return graph, None
-    faces, blurred = Faces.of_graph(graph), False
-    if settings.sharpening == "edges" and graph.formed_by_preset and faces.promising:
+    mended, faces = graph, Faces.of_graph(graph)
+    if settings.sharpening == "edges" and graph.formed_by_preset and (faces.notable or faces.bent):
         sharp = sharpened(graph)
-        if sharp is not None and (found := Faces.of_graph(sharp)).promising:
-            graph, faces, blurred = sharp, found, True
+        if sharp is not None:
+            mended, faces = sharp, Faces.of_graph(sharp)
     if settings.straightening == "smooth" and faces.bent and graph.below is None:
-        straight = straightened(graph)
+        straight = straightened(mended)
         if straight is not None:
             return straight, Faces.of_graph(straight)
-    # Where edges were blurred, faces are bent by what blurred them, and no reason to doubt that they are faces.
-    return graph, faces if faces.notable or blurred else None
+    return (mended, faces) if faces.notable else (graph, None)
 
 
 def hooks_for(

@@ -192,10 +192,11 @@ def integrate(
         if tiles and found.n == 1:
             use_continuity(run)
         found = joining.forgiving(run, found) if joins else found
-        blurred = joins and chosen.sharpening == "edges" and angle == "auto" and found.large.faces.promising
+        faces = found.large.faces
+        blurred = joins and chosen.sharpening == "edges" and angle == "auto" and (faces.notable or faces.bent)
         blurred = blurred and edges_are_blurred(run.job)
-        bent = joins and chosen.straightening == "smooth" and found.large.faces.bent
-        joins = joins and found.large.faces.notable
+        bent = joins and chosen.straightening == "smooth" and faces.bent
+        joins = joins and faces.notable
         obstacle = joining.obstacle(run, found, needs, memory) if joins else ""
         if joins and not obstacle:
             found = joining.absorb(run, found)
