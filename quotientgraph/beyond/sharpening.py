@@ -6,8 +6,8 @@ a contact. But a ramp lies between calm regions. A pixel on it belongs to the on
 takes its normal from there; the step is then where the blurred ramp has its middle.
 
 Only blurred maps are changed. Their steps become higher by this, the sharp steps of other maps do not. In sharp maps, noisy
-ones too, half of the steps keep just their height; a blur of half a pixel leaves 0.82 of it, of one pixel 0.46. And there have to be faces,
-since structure on curved surfaces is narrow, too.
+ones too, half of the steps keep just their height; a blur of half a pixel leaves 0.82 of it, of one pixel 0.46. And there
+have to be faces, since structure on curved surfaces is narrow, too.
 """
 
 from __future__ import annotations
@@ -110,8 +110,8 @@ def _steepness(normals: np.ndarray, index: np.ndarray) -> np.ndarray:
 def _heights(normals: np.ndarray, index: np.ndarray, ramp: np.ndarray, asked: int) -> np.ndarray:
     """(n,) heights of steps, as parts of what sharpening makes of them.
 
-    They are steps beside `asked` of the pixels where `ramp` (H, W) bool says that sharpening may change something. Steps that
-    it would not change, because there is no calm pixel nearby, do not count.
+    They are steps beside `asked` of the pixels where `ramp` (H, W) bool says that sharpening may change something. Steps
+    that it would not change, because there is no calm pixel nearby, do not count.
     """
     row, column = np.nonzero(ramp)
     skip = max(1, len(row) // asked)
