@@ -14,12 +14,14 @@ def merged(
 ) -> np.ndarray:
     """Merge cells into regions whose values differ by no more than errors explain.
 
-    In each round every region joins the neighbour that is most similar to it, at first only if it is very similar.
+    In each round every region joins the neighbour that is most similar to it, at first only if it is very similar, and
+    only a neighbour that is known better. So a vague cell that fits two regions joins one of them, and does not make one
+    of two that differ from each other.
 
     Parameters
     ----------
     one, other : (n_pairs,) integers
-        Neighbouring cells.
+        Neighbouring cells, each pair once.
     middle, variance : (n_cells,) float64
         Value of each cell, and its variance; infinite for a cell without a value.
     least : float
@@ -40,11 +42,14 @@ def merged(
         with np.errstate(divide="ignore", invalid="ignore"):
             spread = 1 / precision[one] + 1 / precision[other] + least**2
             unlike = np.where(np.isfinite(spread), (middle[one] - middle[other]) ** 2 / spread, 0.0)
-        best = np.full(n, np.inf)
-        np.minimum.at(best, one, unlike)
-        np.minimum.at(best, other, unlike)
+        rank = np.empty(len(one), dtype=np.int64)  # of two pairs that are equally alike the first comes first
+        rank[np.argsort(unlike, kind="stable")] = np.arange(len(one))
+        best = np.full(n, len(one))
+        np.minimum.at(best, one, rank)
+        np.minimum.at(best, other, rank)
+        vaguer = np.where(precision[one] < precision[other], one, other)
         limit = limits[0] if limits else sure
-        join = (unlike <= limit**2) & ((unlike == best[one]) | (unlike == best[other]))
+        join = (unlike <= limit**2) & (rank == best[vaguer])
         if not join.any():
             if not limits:
                 break
