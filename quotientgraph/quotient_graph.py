@@ -284,14 +284,13 @@ class QuotientGraph(ExportedQuotient):
         contacts = understood(contacts)
         stated = None if anchors is None else io.as_anchors(anchors)
         known = Anchors.from_depths(graph, stated)
-        coarse = None if prior is None else io.as_depth(prior, shape)
-        if prior is None and prior_confidence is not None:
-            raise ValueError("prior_confidence: there is no prior that it belongs to; pass prior as well")
+        coarse, about = (None, []) if prior is None else io.understand_depth(prior, shape)
         sure = None if prior_confidence is None else io.as_confidence(prior_confidence, shape)
         place = Prior.from_depth(graph, coarse, settings.prior_kind, sure, prior_weight, known)
         hooks = hooks_for(graph, settings, faces, known if place is None else None, place)
         later = stated if known is not None and hooks.known is None and place is None else None
         found = compared(optimize(graph, settings, hooks, progress), None if later else known)
+        found = replace(found, warnings=[*found.warnings, *about])
         plain = (preset or self.preset) == "paper"  # the published method says nothing about confidence
         result = Reconstruction.from_outcome(found if plain else judged(found))
         return result.settle(contacts, later) if contacts or later else result

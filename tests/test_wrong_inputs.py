@@ -294,6 +294,41 @@ def test_a_prior_that_tears_what_normals_join_is_noticed(camera):
         assert not [text for text in solved(scene, prior=prior).warnings if text.startswith(ABOUT_PRIOR)]
 
 
+@pytest.mark.parametrize("stored", ["array", "file"])
+def test_a_code_for_no_depth_in_a_prior(tmp_path, stored):
+    """Depth cameras write 65535 where they see nothing; it is not a surface far behind all others."""
+    scene = scenes.make("stairs", shape=(72, 96))
+    millimetres = np.uint16(1000 * np.nan_to_num(scene.depth))
+    coded = millimetres.copy()
+    coded[20:40, 20:60] = 65535
+    prior = coded
+    if stored == "file":
+        prior = tmp_path / "depth.png"
+        qio.write_image(prior, coded)
+    result = solved(scene, prior=prior)
+    assert [text for text in result.warnings if "65535" in text and "read as unknown" in text]
+    coded[20:40, 20:60] = 0
+    np.testing.assert_array_equal(result.depth, solved(scene, prior=coded).depth)
+
+
+def test_large_values_of_a_prior_that_are_depths():
+    """What was scaled to the whole range of its type reaches the largest value, and some things have all of it."""
+    shape = (40, 50)
+    ramp = np.linspace(0, 65530, 2000).reshape(shape).astype(np.uint16)
+    flat = ramp.copy()
+    flat[-4:] = 65535
+    for values in (
+        ramp,
+        flat,
+        np.full(shape, 65535, np.uint16),
+        np.uint8([[0, 9], [255, 255]]),
+        np.uint16([[9, 65535]]),
+    ):
+        found, warnings = qio.understand_depth(values, values.shape)
+        assert not warnings
+        np.testing.assert_array_equal(np.isnan(found), values == 0)
+
+
 def test_negative_values_of_a_prior():
     """They are left out with a warning, and are as good as others where the offset is said to be unknown."""
     scene = scenes.make("bumps", shape=(72, 96))

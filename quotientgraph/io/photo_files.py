@@ -51,7 +51,7 @@ def _jpeg_size(path: Path, data: bytes) -> tuple[int, int]:
 
 
 def _has_end(data: bytes) -> bool:
-    """Whether the marker at the end of the picture is there; what follows it, or stands in a small preview, is not looked at."""
+    """Whether the marker at the end of the picture is there, whatever follows it; that of a small preview is another."""
     at = 2
     while (found := _MARKER.search(data, at)) is not None:
         at, marker = found.end(), data[found.end() - 1]

@@ -85,9 +85,9 @@ class Prior:
     ) -> Prior | None:
         """Check and convert what a user passes; None if there is no prior."""
         if prior is None:
-            about = {"prior_kind": kind != "auto", "prior_weight": weight != 1}
+            about = {"kind": kind != "auto", "weight": weight != 1, "confidence": confidence is not None}
             for name in (name for name, given in about.items() if given):
-                raise ValueError(f"{name}: there is no prior that it belongs to; pass prior as well")
+                raise ValueError(f"prior_{name}: there is no prior that it belongs to; pass prior as well")
             return None
         normal_map = graph.pixels.map
         if kind not in KINDS:
