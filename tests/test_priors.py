@@ -99,15 +99,12 @@ def test_a_vague_cell_does_not_join_what_differs(between):
     assert region[1] in (region[0], region[2])
 
 
-def test_cells_without_a_prior_do_not_join_what_differs():
-    """What says nothing fits everything, in a row of cells as well as in a star."""
-    middle, variance = np.array([0.0, 0.0, 0.0, 1.0]), np.array([1e-6, np.inf, np.inf, 1e-6])
-    region = merged(np.array([0, 1, 2]), np.array([1, 2, 3]), middle, variance, 0.01, 3.0)
-    assert region[0] != region[3]
-    assert len(np.unique(region)) == 2
-    middle, variance = np.zeros(50), np.full(50, 1e-3)
-    star = merged(np.zeros(49, dtype=int), np.arange(1, 50), middle, variance, 0.01, 3.0)
+def test_many_alike_cells_are_merged_at_once():
+    """A star of equal cells is one region, and cells without a prior join what is around them."""
+    star = merged(np.zeros(49, dtype=int), np.arange(1, 50), np.zeros(50), np.full(50, 1e-3), 0.01, 3.0)
     assert not star.any()
+    middle, variance = np.array([1.0, 0.0, 0.0, 1.0]), np.array([1e-6, np.inf, np.inf, 1e-6])
+    assert not merged(np.array([0, 1, 2]), np.array([1, 2, 3]), middle, variance, 0.01, 3.0).any()
 
 
 def test_a_prior_of_wrong_scale_decides_full_discontinuities(spheres):

@@ -7,6 +7,9 @@ import numpy as np
 from ...graph.selection import connected_components
 
 _PATIENCE = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7)  # parts of the threshold for which similar cells are merged first
+# A region this many times further from the mean of what it is merged with than cells may be is another surface. Regions that
+# differ less, as noise and blur make them, were found to be better merged on random scenes with realistic priors.
+_TORN = 3.0
 
 
 def merged(
@@ -14,9 +17,8 @@ def merged(
 ) -> np.ndarray:
     """Merge cells into regions whose values differ by no more than errors explain.
 
-    In each round every region joins the neighbour that is most similar to it, at first only if it is very similar, and
-    only a neighbour that is known better. So a vague cell that fits two regions joins one of them, and does not make one
-    of two that differ from each other.
+    In each round every region joins the neighbour that is most similar to it, at first only if it is very similar. A vague
+    cell that fits two regions would join both at once; where these surely differ, it joins one of them.
 
     Parameters
     ----------
@@ -39,17 +41,12 @@ def merged(
     precision: np.ndarray = 1 / variance
     limits = [part * sure for part in _PATIENCE]
     while len(one):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            spread = 1 / precision[one] + 1 / precision[other] + least**2
-            unlike = np.where(np.isfinite(spread), (middle[one] - middle[other]) ** 2 / spread, 0.0)
-        rank = np.empty(len(one), dtype=np.int64)  # of two pairs that are equally alike the first comes first
-        rank[np.argsort(unlike, kind="stable")] = np.arange(len(one))
-        best = np.full(n, len(one))
-        np.minimum.at(best, one, rank)
-        np.minimum.at(best, other, rank)
-        vaguer = np.where(precision[one] < precision[other], one, other)
+        unlike = _unlike(middle[one] - middle[other], precision[one], precision[other], least)
+        best = np.full(n, np.inf)
+        np.minimum.at(best, one, unlike)
+        np.minimum.at(best, other, unlike)
         limit = limits[0] if limits else sure
-        join = (unlike <= limit**2) & (rank == best[vaguer])
+        join = (unlike <= limit**2) & ((unlike == best[one]) | (unlike == best[other]))
         if not join.any():
             if not limits:
                 break
@@ -57,10 +54,38 @@ def merged(
             continue
         into = connected_components(n, one[join], other[join])
         total = np.bincount(into, precision)
-        middle = np.bincount(into, precision * middle) / np.maximum(total, 1e-300)
-        precision, region, n = total, into[region], len(total)
+        mean = np.bincount(into, precision * middle) / np.maximum(total, 1e-300)
+        torn = _unlike(middle - mean[into], precision, total[into], least) > (_TORN * sure) ** 2
+        if torn.any():
+            apart = np.bincount(into, torn)[into[one]] > 0
+            join &= ~apart | _one_each(one, other, unlike, precision)
+            into = connected_components(n, one[join], other[join])
+            total = np.bincount(into, precision)
+            mean = np.bincount(into, precision * middle) / np.maximum(total, 1e-300)
+        middle, precision, region, n = mean, total, into[region], len(total)
         one, other = unique_pairs(into[one], into[other], n)
     return region
+
+
+def _unlike(difference: np.ndarray, precision: np.ndarray, other: np.ndarray, least: float) -> np.ndarray:
+    """Squares of differences in units of their variance; 0 where one of the values is not known."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = 1 / precision + 1 / other + least**2
+        return np.where(np.isfinite(spread), difference**2 / spread, 0.0)
+
+
+def _one_each(one: np.ndarray, other: np.ndarray, unlike: np.ndarray, precision: np.ndarray) -> np.ndarray:
+    """(n_pairs,) whether the region of a pair that is known less well is most similar to the other; each joins one only.
+
+    Of two neighbours that are equally similar the first is taken. Regions without a value still join all that are around.
+    """
+    rank = np.empty(len(one), dtype=np.int64)
+    rank[np.argsort(unlike, kind="stable")] = np.arange(len(one))
+    best = np.full(len(precision), len(one))
+    np.minimum.at(best, one, rank)
+    np.minimum.at(best, other, rank)
+    vaguer = np.where(precision[one] < precision[other], one, other)
+    return (rank == best[vaguer]) | (np.minimum(precision[one], precision[other]) == 0)
 
 
 def unique_pairs(one: np.ndarray, other: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
