@@ -28,6 +28,9 @@ class Thresholds:
     n_at_first: int = 20_000  # a map without a contradiction in this many pixels is not looked at again
     n_samples: int = 60_000
     away: float = 0.04  # a correct map has at most 1 % of its pixels clearly facing away, noise included
+    alike: float = (
+        0.005  # cameras whose shares of pixels facing away differ by no more explain it as well as each other
+    )
     explained: float = 0.25  # another statement explains the facing if it leaves less than this part of it
     loop_ratio: float = 1.8  # noise alone changes the sums around loops by up to 1.4 between cameras
     loop_margin: float = 0.002
@@ -187,7 +190,11 @@ def _camera(sample: NormalSample, camera: Camera) -> str:
         shares = {name: seen.away(identity) for name, seen in samples.items()}
         best = min(shares, key=lambda name: shares[name])
         if shares[best] < min(_LIMITS.explained * away, 0.02):
-            return f"{CONTRADICTION} the {stated}: {away:.0%} of them face away, against {shares[best]:.0%} for {best}"
+            alike = [name for name in shares if shares[name] <= shares[best] + _LIMITS.alike]
+            which = best if len(alike) == 1 else "a perspective camera, of a field of view that this does not tell"
+            if len(alike) > 1 and "an orthographic camera" in alike:
+                which = "another camera, which this does not tell"
+            return f"{CONTRADICTION} the {stated}: {away:.0%} of them face away, against {shares[best]:.0%} for {which}"
     if min(sample.valid.shape) < 3:
         return ""
     sums = loop_sums(sample, identity)
