@@ -152,7 +152,7 @@ class QuotientGraph(ExportedQuotient):
         pixels = PixelGraph.from_map(seen, connectivity)
         pixels = levelled(pixels, slope)
         if forbidden is not None:
-            pixels, _ = without_lines(pixels, forbidden)
+            pixels, _ = without_lines(pixels, io.as_lines(forbidden, (height, width)))
         jump = jumps_of(pixels, continuity)
         doubts = [] if checked is None else checked.result()
         about_slope = slope_warnings(pixels.map.slope, pixels.map.keeps_slope)

@@ -153,9 +153,8 @@ def criteria_of(
     args: argparse.Namespace, source: Understood, name: str, image: np.ndarray | None = None
 ) -> dict[str, Any]:
     """Keywords for `integrate` that say where components end: by a photograph, and by files that the user gave."""
-    import numpy as np
 
-    from ..io import InputError, as_mask, read_labels
+    from ..io import InputError, as_lines, read_labels
 
     shape, found = source.found.normals.shape[:2], {}
     file = file_for(args.segments, name)
@@ -169,7 +168,7 @@ def criteria_of(
             raise InputError(f"{option}: its size {value.shape[:2]} is not the normals' {shape}")
     file = file_for(args.lines, name)
     if file is not None:
-        found["forbidden"] = np.asarray(as_mask(file, shape))
+        found["forbidden"] = as_lines(file, shape)
     return found
 
 

@@ -19,7 +19,7 @@ from .mesh_files import mesh_suffixes, mesh_writer, write_mesh, write_points
 from .normal_arrays import as_mask, as_normals, understand_camera, understand_mask
 from .normal_files import NormalInput, read_normals
 from .orientation import like_the_map, oriented, stated_orientation
-from .other_arrays import as_anchors, as_confidence, as_depth, as_labels, as_picture, understand_depth
+from .other_arrays import as_anchors, as_confidence, as_depth, as_labels, as_lines, as_picture, understand_depth
 from .plausibility import check_conventions
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "as_confidence",
     "as_depth",
     "as_labels",
+    "as_lines",
     "as_mask",
     "as_normals",
     "as_picture",

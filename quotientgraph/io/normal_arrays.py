@@ -93,7 +93,7 @@ def as_mask(thing: Any, shape: tuple[int, int]) -> np.ndarray | None:
     return understand_mask(thing, shape)[0]
 
 
-def understand_mask(thing: Any, shape: tuple[int, int]) -> tuple[np.ndarray | None, list[str]]:
+def understand_mask(thing: Any, shape: tuple[int, int], what: str = "mask") -> tuple[np.ndarray | None, list[str]]:
     """Understand what a user passes as a mask: a path, an image, an array, a tensor or None.
 
     Parameters
@@ -101,6 +101,8 @@ def understand_mask(thing: Any, shape: tuple[int, int]) -> tuple[np.ndarray | No
     thing : path, PIL image, array, tensor or None
     shape : (int, int)
         Height and width of the normal map.
+    what : str
+        What the picture is called in messages.
 
     Returns
     -------
@@ -136,7 +138,7 @@ def understand_mask(thing: Any, shape: tuple[int, int]) -> tuple[np.ndarray | No
             return _chosen(array), _about_values(array)
     orientation = stated_orientation(thing) if source != "mask" or _is_pil(thing) else 1
     array, _, warning = like_the_map(array, orientation, shape, source)
-    return decode_mask(source, array, shape), [warning] if warning else []
+    return decode_mask(source, array, shape, what), [warning] if warning else []
 
 
 def _chosen(array: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ import numpy as np
 from .decode import pick
 from .depth_files import known_depth, read_labels, read_prior
 from .formats import InputError, read_arrays
-from .normal_arrays import to_array
+from .normal_arrays import to_array, understand_mask
 from .orientation import like_the_map, stated_orientation
 
 Shape = tuple[int, int]
@@ -144,6 +144,20 @@ def as_picture(thing: Any, shape: Shape) -> tuple[np.ndarray, list[str]]:
     if array.ndim == 3 and array.shape[1:] == tuple(shape) and array.shape[0] in (1, 3, 4):
         array = np.moveaxis(array, 0, -1)
     return array, []
+
+
+def as_lines(thing: Any, shape: Shape) -> Any:
+    """Lines of discontinuity as `quotientgraph.graph.lines` takes them: a path is read as an image of drawn pixels.
+
+    Examples
+    --------
+    >>> as_lines([[(0, 0), (3, 4)]], (5, 7))
+    [[(0, 0), (3, 4)]]
+    """
+    if not _is_path(thing):
+        return thing
+    with _named("forbidden"):
+        return understand_mask(thing, shape, "image of lines")[0]
 
 
 def as_anchors(thing: Any) -> Sequence[tuple[float, float, float]]:
