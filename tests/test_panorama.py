@@ -228,3 +228,18 @@ def test_colours_of_a_cube_are_not_turned(kind):
     assert cube_to_panorama(faces).dtype == kind
     whole = {name: np.tile([0, 0, -1], (4, 4, 1)) for name in FACES}
     assert cube_to_panorama(whole, turn_vectors=True).shape == (8, 16, 3)
+
+
+def test_a_whole_panorama_of_another_aspect_is_a_warning():
+    """It may be a crop, which is right where longitude and latitude say so."""
+
+    def warnings(shape, **part):
+        camera = RayMap.equirectangular(shape, **part)
+        inside = -camera.directions
+        return [text for text in integrate(inside, None, camera, "opencv").warnings if "twice as wide as high" in text]
+
+    assert len(warnings((50, 20))) == 1
+    assert "state its longitude and latitude" in warnings((30, 40))[0]
+    assert not warnings((20, 40))
+    assert not warnings((20, 60), latitude=(-60, 60))
+    assert not warnings((30, 30), longitude=(-90, 90))
