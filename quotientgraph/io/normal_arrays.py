@@ -158,7 +158,7 @@ def _is_grey(array: np.ndarray, high: float) -> bool:
         return False
     between = array[(array > 0) & (array < high * (1 - _NEARLY))]
     dark, bright = np.count_nonzero(array == 0), np.count_nonzero(array) - len(between)
-    return len(between) < _BETWEEN * min(dark, bright) and len(np.unique(between)) > _LABELS
+    return bool(len(between) < _BETWEEN * min(dark, bright) and len(np.unique(between)) > _LABELS)
 
 
 def _about_values(array: np.ndarray) -> list[str]:
