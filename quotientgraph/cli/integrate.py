@@ -136,7 +136,7 @@ def check(args: argparse.Namespace) -> None:
 
 def _check_output(output: str | None) -> None:
     """Refuse a new folder that has the name of a file, which is a file that the user wants."""
-    if output is None or Path(output).is_dir():
+    if output is None or Path(output).exists():
         return
     from ..io import mesh_suffixes, readable
 
