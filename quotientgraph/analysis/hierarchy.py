@@ -163,7 +163,7 @@ class Hierarchy(Generic[G]):
             least = self.n_leaves - self.n_merges
             if not least <= n_components <= self.n_leaves or n_components % 1:
                 raise ValueError(
-                    f"n_components={n_components} must be a whole number and lie between {least}, the number of separate pieces, "
+                    f"n_components={n_components} must be a whole number between {least}, the number of pieces, "
                     f"and {self.n_leaves}, the components of the first level"
                 )
             keep = np.arange(self.n_merges) < self.n_leaves - n_components
