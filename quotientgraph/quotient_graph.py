@@ -151,7 +151,7 @@ class QuotientGraph(ExportedQuotient):
         pixels = PixelGraph.from_map(seen, connectivity)
         pixels = levelled(pixels, slope)
         if forbidden is not None:
-            pixels, _ = without_lines(pixels, forbidden)
+            pixels, _ = without_lines(pixels, io.as_lines(forbidden, (height, width)))
         jump = jumps_of(pixels, continuity)
         doubts = [] if checked is None else [*found.about_lengths(mask), *checked.result()]
         about_slope = slope_warnings(pixels.map.slope, pixels.map.keeps_slope)
@@ -238,9 +238,9 @@ class QuotientGraph(ExportedQuotient):
             is the published method: induced, midway, none (four times) and absolute. By default that of the graph. If it is
             another one and the graph's formed the components, they are formed anew.
         prior : (H, W) array, image or path, optional
-            Coarse depth, NaN where unknown, of any scale and offset, dense or sparse, with noise, outliers, blurred
-            edges and a smooth error of some per cent. It decides what normals leave open: depth across discontinuities and
-            between separate pieces. Components are split where it jumps and normals do not tell. The result has its scale.
+            Coarse depth, NaN where unknown, of any scale and offset, dense or sparse, with noise, outliers, blurred edges and
+            a smooth error of some per cent. It decides what normals leave open: depth across discontinuities and between
+            pieces. Components are split where it jumps and normals do not tell. The result has its scale.
         prior_weight : float
             Trust in the prior: its errors are taken to be smaller by the square root of it.
         prior_kind : str
@@ -251,7 +251,7 @@ class QuotientGraph(ExportedQuotient):
         anchors : sequence of (u, v, depth) or (n, 3) array, optional
             Known depths at pixels: column, row, depth. They fix the scale, and separate surfaces against each other.
         contacts : sequence of ((u, v), (u, v)), optional
-            Neighbouring pixels, column and row, where two surfaces touch; see `Reconstruction.settle`.
+            Neighbouring pixels where two surfaces touch; see `Reconstruction.settle`.
 
         Returns
         -------
@@ -282,16 +282,16 @@ class QuotientGraph(ExportedQuotient):
         if self.formed_by_preset and preset not in (None, self.preset):
             graph = replace(formed_anew(self, self.pixels, settings.angle), preset=preset)
         graph, faces = prepared(graph, settings)
-        shape = self.pixels.map.shape
-        contacts = understood(contacts)
+        shape, contacts = self.pixels.map.shape, understood(contacts)
         stated = None if anchors is None else io.as_anchors(anchors)
         known = Anchors.from_depths(graph, stated)
-        coarse = None if prior is None else io.as_depth(prior, shape)
+        coarse, about = (None, []) if prior is None else io.understand_depth(prior, shape)
         sure = None if prior_confidence is None else io.as_confidence(prior_confidence, shape)
         place = Prior.from_depth(graph, coarse, settings.prior_kind, sure, prior_weight, known)
         hooks = hooks_for(graph, settings, faces, known if place is None else None, place)
         later = stated if known is not None and hooks.known is None and place is None else None
         found = compared(optimize(graph, settings, hooks, progress), None if later else known)
+        found = replace(found, warnings=[*found.warnings, *about])
         plain = (preset or self.preset) == "paper"  # the published method says nothing about confidence
         result = Reconstruction.from_outcome(found if plain else judged(found))
         return result.settle(contacts, later) if contacts or later else result

@@ -103,6 +103,9 @@ class Settings:
                 continue
             if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
                 raise ValueError(f"{name}={value!r} must be a positive whole number")
+        for name in ("energy_tol", "prior_weight", "lower", "upper"):
+            if not hasattr(getattr(self, name), "__float__"):
+                raise ValueError(f"{name}={getattr(self, name)!r} must be a positive number")
         for name in ("energy_tol", "prior_weight"):
             if not 0 < getattr(self, name) < float("inf"):
                 raise ValueError(f"{name}={getattr(self, name)!r} must be a positive number")

@@ -1043,3 +1043,22 @@ def test_alternatives_are_listed_and_taken(work, capsys):
     run(*common, "--contact", rows[0]["contact"], "-q", "-o", "touching")
     np.testing.assert_allclose(np.load("touching/depth.npy"), after, rtol=0.01)
     failure(capsys, *common, "--take", 99, "-o", "none")
+
+
+@pytest.mark.parametrize("name", ["result.glb", "depth.exr", "depth.PNG", "out.zip", "st.zarr"])
+def test_an_output_that_looks_like_a_file_is_refused(work, capsys, name):
+    """A folder of that name is not what was meant; one that exists is."""
+    text = failure(capsys, "integrate", "ball.png", "--frame", "opengl", "-o", name, "-q", code=2)
+    assert name in text
+    assert {"result.glb": "--mesh glb", "st.zarr": "--workers"}.get(name, "-o") in text
+    assert not Path(name).exists()
+    Path(name).mkdir()
+    run("integrate", "ball.png", "--frame", "opengl", "-o", name, "-q")
+    run("integrate", "ball.png", "--frame", "opengl", "-o", "version.1", "-q")
+
+
+@pytest.mark.parametrize("option", ["--overwrite", "--resume"])
+def test_options_for_results_in_tiles_do_not_ask_for_tiles(work, capsys, option):
+    """In memory results of an earlier run are replaced without them."""
+    text = failure(capsys, "integrate", "ball.png", option, "-o", "out", "-q", code=2)
+    assert f"{option}: is for a map in tiles" in text

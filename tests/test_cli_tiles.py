@@ -157,3 +157,13 @@ def test_outputs_that_are_declined_are_no_obstacle(place):
     """`--mesh none` and the like ask for nothing."""
     run("normals.npy", *TILES, "--mesh", "none", "--format", "none", "--no-report", "-q")
     assert np.isfinite(depth()).any()
+
+
+def test_info_says_what_a_store_holds(place, capsys):
+    """It is no folder without a map, and the message says what to do with it."""
+    normals = np.load("normals.npy")
+    zarr.create_group("n.zarr").create_array("normals", data=normals, chunks=(32, 32, 3))
+    assert main(["info", "n.zarr"]) == 1
+    text = capsys.readouterr().err
+    assert "a Zarr store with normals of 80×64" in text
+    assert "quotientgraph integrate n.zarr" in text

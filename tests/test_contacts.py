@@ -164,3 +164,16 @@ def test_filling_by_contraction_keeps_a_jump():
         off = graph.filled(filling=filling) - truth
         error[filling] = np.abs(off - np.median(off)).mean()
     assert error["contracted"] < 1e-3 < 10 * error["contracted"] < error["induced"]
+
+
+@pytest.mark.parametrize("shape", [(1, 50), (2, 300), (3, 300)])
+def test_a_long_strip_that_fits_is_not_doubted(shape):
+    """Where each pixel is a component, those at the ends are far from the middle; but no border of the plane is torn."""
+    plane = np.tile([0.3, 0.2, -1.0], (*shape, 1))
+    assert integrate(plane, frame="opencv", angle=None).warnings == []
+
+
+def test_a_strip_whose_borders_are_torn_is_doubted():
+    noise = np.random.default_rng(0).normal(size=(6, 300, 2))
+    rough = np.concatenate([0.6 * noise, np.full((6, 300, 1), -1.0)], axis=-1)
+    assert any("is a guess" in text for text in integrate(rough, frame="opencv", angle=None).warnings)

@@ -43,6 +43,14 @@ def png_texts(path):
     return out
 
 
+def test_what_is_no_normal_map_is_a_warning():
+    """Random colours have lengths of all sizes; the warning of the reader reaches the result."""
+    noise = np.random.default_rng(0).integers(0, 256, (48, 64, 3), dtype=np.uint8)
+    noise[..., 2] |= 128
+    assert any("have a length near 1" in text for text in height_map(noise).warnings)
+    assert not any("have a length near 1" in text for text in height_map(stored(tile())).warnings)
+
+
 @pytest.mark.parametrize("kind", ["waves", "fractal", "bricks"])
 @pytest.mark.parametrize("green", ["opengl", "directx"])
 def test_green_is_detected(kind, green):

@@ -181,3 +181,11 @@ def test_unknown_words_are_refused(merged):
         merged.hierarchy.linkage("depth")
     with pytest.raises(ValueError, match="leaves"):
         parents_and_altitudes(merged.hierarchy, "edges")
+
+
+@pytest.mark.parametrize("where", [{"residual": np.nan}, {"n_components": 0.5}], ids=["nan", "half"])
+def test_a_cut_at_no_number_is_refused(merged, where):
+    least = merged.hierarchy.n_leaves - merged.hierarchy.n_merges
+    where = {name: value + least for name, value in where.items()}
+    with pytest.raises(ValueError, match=f"{next(iter(where))}=.* must be a"):
+        merged.hierarchy.cut(**where)

@@ -129,6 +129,10 @@ def npy_of_shape(shape):
 
 
 GOOD_PNG = imagecodecs.png_encode(np.arange(3000, dtype=np.uint16).reshape(20, 50, 3))
+JPEG = imagecodecs.jpeg8_encode(np.random.default_rng(0).integers(0, 256, (64, 48, 3), dtype=np.uint8))
+# A smaller picture with an end of its own stands before the picture, as cameras write it.
+WITH_PREVIEW = b"\xff\xd8\xff\xe1" + struct.pack(">H", len(JPEG) + 2) + JPEG + JPEG[2:]
+
 BAD_FILES = {
     "empty.png": (b"", "empty"),
     "text.png": (b"this is a text file, not a picture\n" * 9, "holds text"),
@@ -157,6 +161,8 @@ BAD_FILES = {
     "file.gif": (b"123", "suffix '.gif' is not known"),
     "text.jpg": (b"this is no picture", "not a JPEG"),
     "cut.jpg": (b"\xff\xd8\xff\xe0\0\x10", "states no size"),
+    "half.jpg": (JPEG[: len(JPEG) // 2], "cut off after"),
+    "preview.jpg": (WITH_PREVIEW[:-2], "cut off after"),
     "text.webp": (b"this is no picture" * 3, "not a WebP"),
     "cut.webp": (imagecodecs.webp_encode(np.zeros((9, 9, 3), dtype=np.uint8))[:30], "cut off"),
     "text.bmp": (b"this is no picture" * 9, "not a BMP"),
@@ -174,6 +180,21 @@ def test_bad_files_give_one_line_that_names_them(tmp_path, name):
         qio.read_arrays(tmp_path / name)
     assert name in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("more", [b"", b"\0" * 300, b"\xff\xd8 and a film", b"\xff"])
+@pytest.mark.parametrize("kind", ["plain", "preview", "progressive", "restarts"])
+def test_a_whole_jpeg_is_read_whatever_follows_it(tmp_path, kind, more):
+    """Telephones put films and further pictures behind the end of a JPEG."""
+    data = {"plain": JPEG, "preview": WITH_PREVIEW}.get(kind)
+    if data is None:
+        written = io.BytesIO()
+        options = {"progressive": True} if kind == "progressive" else {"restart_marker_blocks": 2}
+        image = pytest.importorskip("PIL.Image")
+        image.fromarray(imagecodecs.jpeg8_decode(JPEG)).save(written, "JPEG", **options)
+        data = written.getvalue()
+    (tmp_path / "a.jpg").write_bytes(data + more)
+    np.testing.assert_array_equal(only(tmp_path / "a.jpg"), imagecodecs.jpeg8_decode(data))
 
 
 EXR = ["NO", "RLE", "ZIPS", "ZIP", "PIZ", "PXR24", "B44", "DWAA"]

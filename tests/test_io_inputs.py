@@ -4,6 +4,7 @@ import json
 import os
 from pathlib import Path
 
+import imagecodecs
 import numpy as np
 import pytest
 from scipy.io import savemat
@@ -191,6 +192,54 @@ def test_masks_of_every_kind(tmp_path):
     assert qio.as_mask(None, (H, W)) is None
     with pytest.raises(qio.InputError, match="differs from the normals"):
         qio.as_mask(mask.T, (H, W))
+
+
+def disc(size=(96, 128), radius=30):
+    row, column = np.indices(size)
+    return (row - size[0] / 2) ** 2 + (column - size[1] / 2) ** 2 < radius**2
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16, np.int64, np.float32])
+def test_a_picture_of_a_mask_means_the_same_as_an_array(tmp_path, kind):
+    """Compression leaves dim pixels around a mask; they are outside, whoever reads the file."""
+    mask = disc()
+    data = imagecodecs.jpeg8_encode(np.uint8(255 * mask), level=60)
+    (tmp_path / "m.jpg").write_bytes(data)
+    array = imagecodecs.jpeg8_decode(data)
+    assert np.count_nonzero(array) > 1.1 * mask.sum()
+    scale = 257 if kind == np.uint16 else 1
+    found = qio.as_mask(array.astype(kind) * kind(scale), mask.shape)
+    np.testing.assert_array_equal(found, qio.as_mask(tmp_path / "m.jpg", mask.shape))
+    assert abs(int(found.sum()) - int(mask.sum())) < 0.01 * mask.sum()
+
+
+def test_numbers_of_a_mask_that_are_no_grey_values():
+    """Truth values of any size, labels and depths select all pixels but those of 0."""
+    mask, rng = disc(), np.random.default_rng(0)
+    labels = rng.integers(1, 256, mask.shape)
+    for values in (
+        1,
+        255,
+        3,
+        200,
+        rng.integers(1, 9, mask.shape),
+        labels,
+        np.where(labels < 20, 255, 1),
+        1 + 200 * labels,
+    ):
+        for kind in (np.uint8, np.uint16, np.int32, np.float64):
+            if np.max(values) <= np.iinfo(np.uint8).max or kind != np.uint8:
+                array = np.where(mask, values, 0).astype(kind)
+                np.testing.assert_array_equal(qio.as_mask(array, mask.shape), array != 0)
+
+
+def test_negative_values_of_a_mask_are_noted():
+    mask = disc()
+    for array in (np.where(mask, 1, -1), np.where(mask, 3.0, -2.0)):
+        found, warnings = qio.understand_mask(array, mask.shape)
+        assert found.all()
+        assert has(warnings, "mask: 77% of its values are negative")
+    assert not qio.understand_mask(mask.astype(int), mask.shape)[1]
 
 
 def test_a_map_finds_the_mask_and_the_camera_beside_it(tmp_path):

@@ -82,6 +82,15 @@ def test_a_perspective_view_read_as_orthographic():
     assert "perspective camera" in text
 
 
+@pytest.mark.parametrize("degrees", [50, 70, 100])
+def test_no_field_of_view_is_stated_that_is_not_known(degrees):
+    """Several fields of view leave no pixel facing away, so none of them is named."""
+    scene = scenes.make("stairs", shape=(96, 120), fov=degrees)
+    (text,) = qio.check_conventions(scene.normals, scene.mask, None, "opencv")
+    assert "perspective camera, of a field of view that this does not tell" in text
+    assert "35°" not in text
+
+
 def test_an_orthographic_view_read_as_perspective():
     scene = scenes.make("sphere", shape=(72, 96), camera="orthographic")
     (text,) = qio.check_conventions(scene.normals, scene.mask, Pinhole.from_fov(60, scene.shape), "opencv")

@@ -217,3 +217,29 @@ def test_a_wide_fisheye_sees_behind():
     result = integrate(normals, np.isfinite(depth), camera, "opencv")
     assert np.isfinite(result.depth[20, 0])
     assert np.nanmean(log_error(result, depth)) < 0.02
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint16])
+def test_colours_of_a_cube_are_not_turned(kind):
+    """Encoded normals are no vectors; whole numbers with a sign may be."""
+    faces = {name: np.full((4, 4, 3), 128, dtype=kind) for name in FACES}
+    with pytest.raises(ValueError, match=f"turn_vectors: the face 'front' holds {np.dtype(kind)}.*decode"):
+        cube_to_panorama(faces, turn_vectors=True)
+    assert cube_to_panorama(faces).dtype == kind
+    whole = {name: np.tile([0, 0, -1], (4, 4, 1)) for name in FACES}
+    assert cube_to_panorama(whole, turn_vectors=True).shape == (8, 16, 3)
+
+
+def test_a_whole_panorama_of_another_aspect_is_a_warning():
+    """It may be a crop, which is right where longitude and latitude say so."""
+
+    def warnings(shape, **part):
+        camera = RayMap.equirectangular(shape, **part)
+        inside = -camera.directions
+        return [text for text in integrate(inside, None, camera, "opencv").warnings if "twice as wide as high" in text]
+
+    assert len(warnings((50, 20))) == 1
+    assert "state its longitude and latitude" in warnings((30, 40))[0]
+    assert not warnings((20, 40))
+    assert not warnings((20, 60), latitude=(-60, 60))
+    assert not warnings((30, 30), longitude=(-90, 90))

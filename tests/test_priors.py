@@ -8,6 +8,7 @@ from quotientgraph import Pinhole, QuotientGraph, integrate, scenes
 from quotientgraph.bench.coarse_depths import MAKES, coarse_depth
 from quotientgraph.beyond.prior.bend import gram
 from quotientgraph.beyond.prior.cells import medians
+from quotientgraph.beyond.prior.regions import merged
 from quotientgraph.beyond.prior.ties import Ties
 from quotientgraph.io import read_normals
 from quotientgraph.metrics import aligned, made, relative_error
@@ -63,6 +64,62 @@ def test_anchors_fix_the_depth_of_what_has_no_borders(preset):
     assert not [text for text in result.warnings if text.startswith("anchors")]
     np.testing.assert_allclose(result.depth[:, :18], 2.5, rtol=1e-6)
     np.testing.assert_allclose(result.depth[:, 22:], 4.0, rtol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def pair():
+    """Two flat pieces with nothing between them: normals, mask and camera."""
+    mask = np.ones((20, 40), dtype=bool)
+    mask[:, 18:22] = False
+    return np.tile([0.0, 0.0, -1.0], (20, 40, 1)), mask, Pinhole.from_fov(50, mask.shape)
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"joining": "none"}, {"preset": "paper"}, {"method": "pixels"}, {"angle": None}]
+)
+def test_one_anchor_gives_all_pieces_its_unit(pair, settings):
+    """A piece without an anchor is moved as the others are, and does not stay at a scale of its own."""
+    result = integrate(*pair, "opencv", anchors=[(5, 5, 2500.0)], **settings)
+    np.testing.assert_allclose(result.depth[pair[1]], 2500, rtol=1e-6)
+
+
+@pytest.mark.parametrize("known", [2500.0, (2000.0, 3000.0)], ids=["one", "two"])
+def test_what_a_prior_does_not_know_has_its_unit(pair, known):
+    """A piece without prior stands among those that have one."""
+    normals, mask, camera = pair
+    mask = mask.copy()
+    mask[9:11] = False
+    prior = np.full(mask.shape, np.nan)
+    prior[:9, :18], prior[11:, :18] = known if isinstance(known, tuple) else (known, known)
+    result = integrate(normals, mask, camera, "opencv", prior=prior)
+    assert result.n_pieces == 4
+    np.testing.assert_allclose(result.depth[:9, :18], prior[:9, :18], rtol=1e-3)
+    assert (
+        np.nanmin(prior) * 0.999 < np.nanmin(result.depth[:, 22:]) <= np.nanmax(result.depth) < 1.001 * np.nanmax(prior)
+    )
+
+
+def test_several_anchors_on_a_piece_move_it_by_their_mean(pair):
+    """Anchors that differ are met on the whole, and so is their scale elsewhere."""
+    result = integrate(*pair, "opencv", anchors=[(5, 5, 2000.0), (9, 9, 3000.0)], joining="none")
+    np.testing.assert_allclose(result.depth[pair[1]], np.sqrt(2000 * 3000), rtol=1e-6)
+
+
+@pytest.mark.parametrize("between", [0.4, 0.5, 0.6])
+def test_a_vague_cell_does_not_join_what_differs(between):
+    """A cell across an edge may belong to either side, and goes to one of them: the sides differ by far."""
+    middle, variance = np.array([0.0, between, 1.0]), np.array([1e-6, 4.0, 1e-6])
+    region = merged(np.array([0, 1]), np.array([1, 2]), middle, variance, 0.01, 3.0)
+    assert region[0] != region[2]
+    assert region[1] in (region[0], region[2])
+
+
+def test_many_alike_cells_are_merged_at_once():
+    """A star of equal cells is one region, and cells without a prior join what is around them."""
+    star = merged(np.zeros(49, dtype=int), np.arange(1, 50), np.zeros(50), np.full(50, 1e-3), 0.01, 3.0)
+    assert not star.any()
+    middle, variance = np.array([1.0, 0.0, 0.0, 1.0]), np.array([1e-6, np.inf, np.inf, 1e-6])
+    assert not merged(np.array([0, 1, 2]), np.array([1, 2, 3]), middle, variance, 0.01, 3.0).any()
 
 
 def test_a_prior_of_wrong_scale_decides_full_discontinuities(spheres):

@@ -11,6 +11,7 @@ from scipy import ndimage
 import quotientgraph.io as qio
 from quotientgraph import Orthographic, Pinhole, RayMap, integrate, scenes
 from quotientgraph.geometry.sphere import cube_to_panorama
+from quotientgraph.settings import Settings
 
 SHAPE = (48, 64)
 
@@ -321,6 +322,41 @@ def test_a_prior_that_tears_what_normals_join_is_noticed(camera):
         assert not [text for text in solved(scene, prior=prior).warnings if text.startswith(ABOUT_PRIOR)]
 
 
+@pytest.mark.parametrize("stored", ["array", "file"])
+def test_a_code_for_no_depth_in_a_prior(tmp_path, stored):
+    """Depth cameras write 65535 where they see nothing; it is not a surface far behind all others."""
+    scene = scenes.make("stairs", shape=(72, 96))
+    millimetres = np.uint16(1000 * np.nan_to_num(scene.depth))
+    coded = millimetres.copy()
+    coded[20:40, 20:60] = 65535
+    prior = coded
+    if stored == "file":
+        prior = tmp_path / "depth.png"
+        qio.write_image(prior, coded)
+    result = solved(scene, prior=prior)
+    assert [text for text in result.warnings if "65535" in text and "read as unknown" in text]
+    coded[20:40, 20:60] = 0
+    np.testing.assert_array_equal(result.depth, solved(scene, prior=coded).depth)
+
+
+def test_large_values_of_a_prior_that_are_depths():
+    """What was scaled to the whole range of its type reaches the largest value, and some things have all of it."""
+    shape = (40, 50)
+    ramp = np.linspace(0, 65530, 2000).reshape(shape).astype(np.uint16)
+    flat = ramp.copy()
+    flat[-4:] = 65535
+    for values in (
+        ramp,
+        flat,
+        np.full(shape, 65535, np.uint16),
+        np.uint8([[0, 9], [255, 255]]),
+        np.uint16([[9, 65535]]),
+    ):
+        found, warnings = qio.understand_depth(values, values.shape)
+        assert not warnings
+        np.testing.assert_array_equal(np.isnan(found), values == 0)
+
+
 def test_negative_values_of_a_prior():
     """They are left out with a warning, and are as good as others where the offset is said to be unknown."""
     scene = scenes.make("bumps", shape=(72, 96))
@@ -509,3 +545,47 @@ class TestTiles:
         done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True)
         assert '`if __name__ == "__main__":`' in done.stderr
         assert [file.name for file in tmp_path.iterdir()] == ["script.py"]
+
+
+@pytest.mark.parametrize("name", ["prior_weight", "energy_tol", "lower", "upper"])
+@pytest.mark.parametrize("value", ["1", [1], object()])
+def test_settings_that_are_no_numbers_are_named(name, value):
+    with pytest.raises(ValueError, match=f"{name}=.* must be a positive number"):
+        Settings(**{name: value})
+    assert getattr(Settings(**{name: np.float32(1e-4)}), name) == np.float32(1e-4)
+
+
+def test_arguments_of_a_field_of_view_that_are_exchanged_are_named():
+    with pytest.raises(ValueError, match="camera: shape=60 must be"):
+        Pinhole.from_fov(SHAPE, 60)
+
+
+def test_forbidden_lines_may_be_a_path_and_are_named(tmp_path):
+    """An image of lines is read like any other image, and messages say what it is."""
+    scene = scenes.make("sphere", shape=SHAPE)
+    drawn = np.zeros(SHAPE, dtype=np.uint8)
+    drawn[:, 30] = 255
+    qio.write_image(tmp_path / "lines.png", drawn)
+    qio.write_image(tmp_path / "small.png", drawn[:10])
+    found = solved(scene, forbidden=str(tmp_path / "lines.png"))
+    np.testing.assert_array_equal(found.depth, solved(scene, forbidden=drawn > 0).depth)
+    for lines, says in {
+        str(tmp_path / "small.png"): "forbidden: .*small.png: the image of lines is 64×10",
+        "x.png": "forbidden: .*x.png",
+        (((0, 0), (np.nan, 5)),): "numbers, got .*nan.*leave out",
+        (("a", "b"),): "forbidden: a polyline is .* got",
+    }.items():
+        with pytest.raises(ValueError, match=says):
+            solved(scene, forbidden=lines)
+
+
+@pytest.mark.parametrize("scale", [1e-10, 1e-20, 1e200])
+def test_normals_of_extreme_lengths_are_not_called_zero(scale):
+    scene = scenes.make("sphere", shape=SHAPE)
+    with pytest.raises(ValueError, match="far from length 1"):
+        integrate(scene.normals * scale, scene.mask, scene.camera, "opencv")
+
+
+def test_tables_of_something_else_are_named(tmp_path):
+    with pytest.raises(TypeError, match=r"tables: expected GraphTables, got a int.*graph.tables\(\)"):
+        qio.write_tables(tmp_path / "g.csv", 3)

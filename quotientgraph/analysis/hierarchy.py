@@ -161,13 +161,15 @@ class Hierarchy(Generic[G]):
             raise ValueError("cut: say either n_components, residual or level")
         if n_components is not None:
             least = self.n_leaves - self.n_merges
-            if not least <= n_components <= self.n_leaves:
+            if not least <= n_components <= self.n_leaves or n_components % 1:
                 raise ValueError(
-                    f"n_components={n_components} must lie between {least}, the number of separate pieces, "
+                    f"n_components={n_components} must be a whole number between {least}, the number of pieces, "
                     f"and {self.n_leaves}, the components of the first level"
                 )
             keep = np.arange(self.n_merges) < self.n_leaves - n_components
         elif residual is not None:
+            if residual != residual:  # NaN
+                raise ValueError(f"residual={residual} must be a length in pixels")
             keep = self.altitude[self.n_leaves :] <= residual
         else:
             if not 0 <= level < self.n_levels:  # type: ignore[operator]

@@ -48,10 +48,9 @@ class Anchors:
         return GroundEdges.from_graph(self, graph, potential, pattern)
 
     def settle(self, potential: np.ndarray, pieces: np.ndarray) -> np.ndarray:
-        """The potential with the pieces that have no anchor centred; the others are at the anchors' depth already."""
+        """The potential with each piece moved to its anchors, from where it is centred, and others as `moved` says."""
         mean = np.bincount(pieces, potential) / np.bincount(pieces)
-        known = np.bincount(pieces[self.pixel], minlength=len(mean)) > 0
-        return potential - np.where(known, 0.0, mean)[pieces]
+        return self.moved(potential - mean[pieces], pieces)
 
     def moved(self, potential: np.ndarray, group: np.ndarray) -> np.ndarray:
         """The potential with rigid groups of pixels moved to their anchors, and all others by the median of those moves.

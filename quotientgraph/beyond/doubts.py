@@ -12,6 +12,7 @@ from laplacians.core.arrays import gathered, sums
 from ..graph.quotient import Quotient
 from ..graph.selection import connected_components
 from ..method.outcome import Outcome
+from ..method.weights import TEAR
 from .certainty import certainty
 from .confidence import confidence
 from .contacts import resting
@@ -76,6 +77,9 @@ def doubt(graph: Quotient, potential: np.ndarray, sure: np.ndarray, low: float) 
     """
     size = graph.sizes
     guessed = sums(graph.labels, sure < low, len(size)) > 0.5 * size
+    if size[guessed].sum() < CHOSEN.notable * size.sum():
+        return None
+    guessed = _with_rest(graph, potential, guessed)
     share = float(size[guessed].sum() / size.sum())
     if share < CHOSEN.notable:
         return None
@@ -95,3 +99,14 @@ def doubt(graph: Quotient, potential: np.ndarray, sure: np.ndarray, low: float) 
         "These borders are few, or others that look like contacts are torn. See `confidence` and `alternatives`; a contact, "
         "anchors or a depth prior decide"
     )
+
+
+def _with_rest(graph: Quotient, potential: np.ndarray, guessed: np.ndarray) -> np.ndarray:
+    """(n_components,) whether a component is guessed, and its piece has a rest to be placed against, or a torn border.
+
+    Of many small components in a long strip each is far from most others, however well all of them fit.
+    """
+    piece, n = graph.pixels.pieces[graph.first_pixels], graph.pixels.n_pieces
+    rest = np.bincount(piece, graph.sizes * ~guessed, n) > CHOSEN.notable * np.bincount(piece, graph.sizes, n)
+    rest[piece[graph.tail[np.abs(graph.tear(potential)[graph.cut]) > TEAR]]] = True
+    return guessed & rest[piece]

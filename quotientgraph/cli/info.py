@@ -53,6 +53,8 @@ def run(args: argparse.Namespace) -> int:
 
 def describe(path: Path, name: str, args: argparse.Namespace) -> dict[str, Any]:
     """Everything that is known of an input, in types that JSON has."""
+    if path.is_dir() and path.suffix.lower() == ".zarr":
+        _refuse_store(path)
     source = understand(path, name, args)
     found = source.found
     height, width = found.normals.shape[:2]
@@ -76,6 +78,19 @@ def describe(path: Path, name: str, args: argparse.Namespace) -> dict[str, Any]:
         "warnings": list(source.warnings),
     }
     return record | (_components(source, source.frame, args.connectivity) if source.frame is not None else {})
+
+
+def _refuse_store(path: Path) -> None:
+    """Say what a Zarr store holds: it is made for maps that do not fit into memory, and nothing here works in tiles."""
+    from ..io import InputError
+    from ..scale.sources import Source
+
+    height, width = Source.from_arrays(path).shape
+    raise InputError(
+        f"{path}: a Zarr store with normals of {width}×{height}, for `quotientgraph integrate {path} -o depth.zarr "
+        "--frame ...`, which compares frame and camera with a part of them; "
+        "info looks at maps in memory, so save a part as .npy for it"
+    )
 
 
 def _components(source: Understood, frame: str, connectivity: int) -> dict[str, Any]:

@@ -31,6 +31,19 @@ A failing input does not stop the others.
 Exit codes: 0 all went well, 1 some failed, 2 the command line is wrong, 130 interrupted.
 """
 
+_FILES = (
+    ".zip",
+    ".json",
+    ".html",
+    ".csv",
+    ".graphml",
+    ".parquet",
+    ".gif",
+    ".pdf",
+    ".h5",
+    ".txt",
+)  # that -o may seem to name
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "quotientgraph integrate INPUT... [-o DIR] [options]"
@@ -82,6 +95,7 @@ def run(args: argparse.Namespace) -> int:
 def check(args: argparse.Namespace) -> None:
     """Refuse options that are wrong for every input, before any input is read."""
     check_options(args)
+    _check_output(args.output)
     if args.method is not None:
         from ..integration import METHODS
 
@@ -120,6 +134,25 @@ def check(args: argparse.Namespace) -> None:
         raise UsageError("argument --faces: levels of detail need --mesh glb; give one number for other formats")
     if not publishing.planned(args):
         raise UsageError("nothing to write: --format and --mesh are both none, and no other output is asked for")
+
+
+def _check_output(output: str | None) -> None:
+    """Refuse a new folder that has the name of a file, which is a file that the user wants."""
+    if output is None or Path(output).exists():
+        return
+    from ..io import mesh_suffixes, readable
+
+    suffix = Path(output).suffix.lower()
+    if suffix == ".zarr":
+        raise UsageError(
+            f"argument -o: {output} is a store for a map in tiles; add --workers or --memory, give a .zarr input, or name "
+            "a folder"
+        )
+    if suffix in {*readable(), *mesh_suffixes(), *_FILES}:
+        kind = f"--mesh {suffix[1:]}" if suffix in mesh_suffixes() else "--format and --mesh"
+        raise UsageError(
+            f"argument -o: {output} would be a folder; name one without {suffix}, and choose the files by {kind}"
+        )
 
 
 def _check_settings(args: argparse.Namespace) -> None:

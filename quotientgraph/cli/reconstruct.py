@@ -71,7 +71,8 @@ def _do(task: InputTask, watcher: Watcher) -> dict[str, Any]:
         folder = stack.enter_context(staged(task.target, task.staging, is_ours, [MANIFEST, *planned(args)], inputs))
         image, source = _picture(file_for(args.texture, task.name), source)
         split, source = _picture(file_for(args.split_image, task.name), source)
-        settings = settings_of(args, source, task.name) | criteria_of(args, source, task.name, split)
+        prior, source = _prior(file_for(args.depth_prior, task.name), source)
+        settings = settings_of(args, source, task.name) | prior | criteria_of(args, source, task.name, split)
         if task.dump is not None and task.dump_staging is not None:
             import laplacians
             from laplacians.comparison import Dumping
@@ -84,10 +85,11 @@ def _do(task: InputTask, watcher: Watcher) -> dict[str, Any]:
         known = record_of(source, result, args)
         watcher.stage("writing")
         truth = source.found.read_truth() if args.report else None
-        prior = settings.get("prior")
         if args.alternatives:
             write_alternatives(folder, result, known["alternatives"])
-        known |= write_all(folder, result, task.name, args, image, known_of(task.path, known), truth, prior)
+        known |= write_all(
+            folder, result, task.name, args, image, known_of(task.path, known), truth, prior.get("prior")
+        )
         files = sorted(file.name for file in folder.iterdir())
         left_out = [file for file in planned(args) if known.get("faces") == 0 and file.startswith("mesh.")]
         if left_out:
@@ -111,6 +113,18 @@ def _picture(file: str | None, source: Understood) -> tuple[np.ndarray | None, U
     )
 
 
+def _prior(file: str | None, source: Understood) -> tuple[dict[str, np.ndarray], Understood]:
+    """The keyword for a depth prior, if there is one, and the input with what is to be said of that."""
+    from ..io import InputError, read_prior
+
+    if file is None:
+        return {}, source
+    prior, warnings = read_prior(file)
+    if prior.shape != source.found.normals.shape[:2]:
+        raise InputError(f"{file}: its size {prior.shape} is not the normals' {source.found.normals.shape[:2]}")
+    return {"prior": prior}, replace(source, warnings=(*source.warnings, *warnings))
+
+
 def given_settings(args: argparse.Namespace) -> dict[str, Any]:
     """The settings that the user gave, by the names that the library has for them."""
     from ..settings import FIELDS
@@ -121,15 +135,9 @@ def given_settings(args: argparse.Namespace) -> dict[str, Any]:
 
 def settings_of(args: argparse.Namespace, source: Understood, name: str) -> dict[str, Any]:
     """Keywords for `integrate`: only those that the user gave, so that the defaults are those of the library."""
-    from ..io import InputError, as_confidence, read_depth
+    from ..io import as_confidence
 
     settings = given_settings(args)
-    file = file_for(args.depth_prior, name)
-    if file is not None:
-        prior = read_depth(file, relative=True)
-        if prior.shape != source.found.normals.shape[:2]:
-            raise InputError(f"{file}: its size {prior.shape} is not the normals' {source.found.normals.shape[:2]}")
-        settings["prior"] = prior
     file = file_for(args.prior_confidence, name)
     if file is not None:
         height, width = source.found.normals.shape[:2]
@@ -145,9 +153,8 @@ def criteria_of(
     args: argparse.Namespace, source: Understood, name: str, image: np.ndarray | None = None
 ) -> dict[str, Any]:
     """Keywords for `integrate` that say where components end: by a photograph, and by files that the user gave."""
-    import numpy as np
 
-    from ..io import InputError, as_mask, read_labels
+    from ..io import InputError, as_lines, read_labels
 
     shape, found = source.found.normals.shape[:2], {}
     file = file_for(args.segments, name)
@@ -161,7 +168,7 @@ def criteria_of(
             raise InputError(f"{option}: its size {value.shape[:2]} is not the normals' {shape}")
     file = file_for(args.lines, name)
     if file is not None:
-        found["forbidden"] = np.asarray(as_mask(file, shape))
+        found["forbidden"] = as_lines(file, shape)
     return found
 
 

@@ -15,6 +15,7 @@ from .reconstruct import given_settings
 from .understand import describe_camera, file_for
 
 _ONLY_TILES = ("tile", "scheduler", "workers", "memory", "resume", "overwrite")
+_ABOUT_RESULTS = ("resume", "overwrite")  # of tiles too, but they alone do not say that tiles are wanted
 _NOT_WITH_TILES = (
     "method", "depth_prior", "prior_confidence", "anchor", "texture", "dump_systems", "rays",
     "segments", "split_image", "lines", "faces", "error", "contact", "take", "alternatives",
@@ -40,8 +41,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def wanted(args: argparse.Namespace) -> bool:
     """Whether the map is to be integrated in tiles."""
-    given = any(getattr(args, name) is not None for name in _ONLY_TILES)
-    return given or any(str(one).rstrip("/").endswith(".zarr") for one in args.inputs)
+    given = [name for name in _ONLY_TILES if getattr(args, name) is not None]
+    if any(name not in _ABOUT_RESULTS for name in given):
+        return True
+    if any(str(one).rstrip("/").endswith(".zarr") for one in args.inputs):
+        return True
+    if given and not str(args.output or "").rstrip("/").endswith(".zarr"):
+        raise UsageError(
+            f"argument --{given[0]}: is for a map in tiles, and neither INPUT nor -o is a .zarr store; leave it out, "
+            "for results of an earlier run in memory are replaced without it"
+        )
+    return bool(given)
 
 
 def run(args: argparse.Namespace) -> int:

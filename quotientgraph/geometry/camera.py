@@ -117,10 +117,10 @@ class Pinhole(Camera):
     @classmethod
     def from_fov(cls, degrees: float, shape: Shape) -> Self:
         """From a horizontal field of view, square pixels, principal point in the middle of the image."""
-        if not 0 < degrees < 180:
-            raise ValueError(f"camera: a field of view lies between 0 and 180 degrees, got {degrees}")
         if np.shape(shape) != (2,):
             raise ValueError(f"camera: shape={shape!r} must be (height, width), for instance normals.shape[:2]")
+        if not 0 < degrees < 180:
+            raise ValueError(f"camera: a field of view lies between 0 and 180 degrees, got {degrees}")
         f = float(0.5 * shape[1] / np.tan(np.radians(degrees) / 2))
         return cls(f, f, (shape[1] - 1) / 2, (shape[0] - 1) / 2)
 

@@ -170,7 +170,9 @@ def _nothing_left(mask: ArrayLike | None, counts: np.ndarray, frame: str, remedy
     if counts[_FACES_AWAY]:
         n = counts[_FACES_AWAY]
         return f"normals: no valid pixel is left, {n} face away from the camera in the frame {frame}; {remedy}"
-    return "normals: no valid pixel is left; all normals are NaN, infinite or zero"
+    return (
+        "normals: no valid pixel is left; all normals are NaN, infinite or zero, or far from length 1; scale them to it"
+    )
 
 
 def _remedy(normals: np.ndarray, position: np.ndarray, ray: Sequence[np.ndarray]) -> str:

@@ -109,6 +109,12 @@ def cube_to_panorama(
         raise ValueError(f"faces: expected six square images of one size, got {sorted(sides)}")
     if turn_vectors and images["front"].shape[2:] != (3,):
         raise ValueError(f"turn_vectors: vectors have three channels, got shape {images['front'].shape}")
+    for name, image in images.items():
+        if turn_vectors and image.dtype.kind == "u":
+            raise ValueError(
+                f"turn_vectors: the face {name!r} holds {image.dtype}, colours that stand for vectors and cannot be "
+                "turned; decode it first, for instance by io.as_normals(...).normals, and turn it to the OpenCV frame"
+            )
     rays = equirectangular_rays(shape or (2 * size, 4 * size), (-180.0, 180.0), (-90.0, 90.0))
     kind = np.result_type(*images.values(), *([np.float32] if turn_vectors else []))
     out = np.empty((*rays.shape[:2], *images["front"].shape[2:]), dtype=kind)

@@ -56,9 +56,17 @@ def _is_drawing(pixels: PixelGraph, lines: Lines) -> bool:
     if not isinstance(lines, Iterable):
         raise ValueError(f"forbidden: expected an image of truth values or a list of polylines, got {lines!r}")
     for line in lines:
-        points = np.asarray(line, dtype=np.float64)
-        if points.ndim != 2 or points.shape[1] != 2 or len(points) < 2 or not np.isfinite(points).all():
-            raise ValueError(f"forbidden: a polyline is two or more points (column, row), got shape {points.shape}")
+        what = "forbidden: a polyline is two or more points (column, row)"
+        try:
+            points = np.asarray(line, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"{what}, got {line!r}; pass numbers") from None
+        if points.ndim != 2 or points.shape[1] != 2 or len(points) < 2:
+            raise ValueError(f"{what}, got shape {points.shape}")
+        if not np.isfinite(points).all():
+            raise ValueError(
+                f"{what}, and they are numbers, got {points.tolist()}; leave out those that are not finite"
+            )
     return False
 
 

@@ -88,14 +88,14 @@ class TangentMap:
         is_file = isinstance(source, str | os.PathLike)
         name = Path(source).stem if is_file else ""
         array = pick(Path(source), read_arrays(source), _NAMES, "normals") if is_file else to_array(source, "normals")
-        normals, notes = decoded(str(source) if is_file else "normals", array)
+        normals, notes, doubts = decoded(str(source) if is_file else "normals", array)
         _require_facing(normals)
         green_reason = tile_reason = "given"
-        warnings: tuple[str, ...] = ()
+        warnings = tuple(doubts)
         if green == "auto":
             green, green_reason = detect_green(normals, name)
         else:
-            warnings = _contradicted(normals, green)
+            warnings += _contradicted(normals, green)
         if tile == "auto":
             tile, tile_reason = detect_tile(normals)
         return cls(normals, green, green_reason, tile, tile_reason, tuple(notes), warnings)
@@ -106,8 +106,8 @@ class TangentMap:
         return "none" if self.tile == "no" else self.tile
 
 
-def decoded(name: str, array: np.ndarray) -> tuple[np.ndarray, list[str]]:
-    """Normals (H, W, 3) of the values of a texture, and notes on how they were understood."""
+def decoded(name: str, array: np.ndarray) -> tuple[np.ndarray, list[str], list[str]]:
+    """Normals (H, W, 3) of the values of a texture, notes on how they were understood, and warnings about them."""
     notes: list[str] = []
     if array.ndim == 3 and array.shape[-1] == 4:
         red, alpha = array[..., 0], array[..., 3]
@@ -124,7 +124,7 @@ def decoded(name: str, array: np.ndarray) -> tuple[np.ndarray, list[str]]:
         normals = np.array(normals, dtype=np.float64)
         normals[..., :2] = (array[..., :2].astype(np.float64) - 128) / 127
         notes.append("flat parts have the value 128, which was taken for zero")
-    return normals, [*notes, *found.notes]
+    return normals, [*notes, *found.notes], list(found.warnings)
 
 
 def _flat_is_128(array: np.ndarray) -> bool:

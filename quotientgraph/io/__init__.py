@@ -10,7 +10,7 @@ from __future__ import annotations
 from .atomic import OutputError, atomic
 from .camera_files import read_camera
 from .conventions import FrameEvidence, FrameScore, detect_frame, frame_axes, frame_name, to_opencv
-from .depth_files import read_depth, read_labels, write_depth, write_graphml, write_labels
+from .depth_files import read_depth, read_labels, read_prior, write_depth, write_graphml, write_labels
 from .folders import InputFiles, find_files_beside, find_input_files, is_input_folder
 from .formats import InputError, read_arrays, readable, reader, writable, write_image, writer
 from .graph_files import read_tables, write_tables
@@ -19,7 +19,7 @@ from .mesh_files import mesh_suffixes, mesh_writer, write_mesh, write_points
 from .normal_arrays import as_mask, as_normals, understand_camera, understand_mask
 from .normal_files import NormalInput, read_normals
 from .orientation import like_the_map, oriented, stated_orientation
-from .other_arrays import as_anchors, as_confidence, as_depth, as_labels, as_picture
+from .other_arrays import as_anchors, as_confidence, as_depth, as_labels, as_lines, as_picture, understand_depth
 from .plausibility import check_conventions
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "as_confidence",
     "as_depth",
     "as_labels",
+    "as_lines",
     "as_mask",
     "as_normals",
     "as_picture",
@@ -53,6 +54,7 @@ __all__ = [
     "read_depth",
     "read_labels",
     "read_normals",
+    "read_prior",
     "read_tables",
     "readable",
     "reader",
@@ -60,6 +62,7 @@ __all__ = [
     "stated_orientation",
     "to_opencv",
     "understand_camera",
+    "understand_depth",
     "understand_mask",
     "writable",
     "write_depth",

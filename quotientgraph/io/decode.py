@@ -230,7 +230,7 @@ def _with_z(xy: np.ndarray, z_forward: bool) -> np.ndarray:
     return np.concatenate([xy, z[..., None].astype(xy.dtype)], axis=-1)
 
 
-def decode_mask(source: Path | str, array: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+def decode_mask(source: Path | str, array: np.ndarray, shape: tuple[int, int], what: str = "mask") -> np.ndarray:
     """(H, W) bool: brighter than half of the brightest value, in any colour channel."""
     image = (
         np.squeeze(array) if array.ndim > 3 or (array.ndim == 3 and 1 in (array.shape[0], array.shape[-1])) else array
@@ -244,7 +244,7 @@ def decode_mask(source: Path | str, array: np.ndarray, shape: tuple[int, int]) -
     if image.size == shape[0] * shape[1] and array.ndim != 2 and 1 in shape:
         image = image.reshape(shape)
     if image.shape != tuple(shape):
-        raise InputError(f"{source}: the mask is {_size(image)} but the normals are {_size(shape)}; sizes must agree")
+        raise InputError(f"{source}: the {what} is {_size(image)} but the normals are {_size(shape)}; sizes must agree")
     if image.dtype == bool:
         mask = image
     elif image.dtype.kind not in "uif":

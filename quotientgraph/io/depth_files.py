@@ -15,6 +15,7 @@ from .formats import InputError, read_arrays, write_image
 # Names of the depth among several arrays of a file, the likeliest first.
 DEPTH_NAMES = ("depth_gt", "depth", "z", "arr_0", "")
 _LEVELS = 65534  # of a 16-bit PNG; 0 means "no depth"
+_OFTEN, _NEAR = 1e-3, 0.75  # share of pixels that makes a largest value a code; part of it that is near
 
 
 def write_depth(path: Path | str, depth: np.ndarray) -> None:
@@ -57,8 +58,42 @@ def read_depth(path: Path | str, *, relative: bool = False) -> np.ndarray:
     if depth.dtype.kind not in "ui":
         return depth.astype(np.float64)
     if relative and not sidecar(path).exists():
-        return np.where(depth == 0, np.nan, depth.astype(np.float64))
+        return known_depth(depth, str(path))[0]
     return apply_sidecar(path, depth)
+
+
+def read_prior(path: Path | str) -> tuple[np.ndarray, list[str]]:
+    """What `read_depth` reads as relative depth, and warnings about it."""
+    path, about = Path(path), list[str]()
+    stored = pick(path, read_arrays(path), DEPTH_NAMES, "depth")
+    if stored.dtype.kind in "ui" and not sidecar(path).exists():
+        about = known_depth(stored, str(path))[1]
+    return read_depth(path, relative=True), about
+
+
+def known_depth(whole: np.ndarray, name: str) -> tuple[np.ndarray, list[str]]:
+    """Depth of an unknown unit from whole numbers, NaN where they say that there is none, and a warning about that.
+
+    0 says so, and the largest number of 16 bits and more where many pixels have it and no other number comes near it.
+    Numbers that were scaled to all 16 bits come near it.
+
+    Examples
+    --------
+    >>> known_depth(np.array([[0, 1500, 65535, 65535]], dtype=np.uint16), "prior")[0].tolist()
+    [[nan, 1500.0, nan, nan]]
+    """
+    depth = np.where(whole == 0, np.nan, whole.astype(np.float64))
+    top = np.iinfo(whole.dtype).max
+    coded = whole == top
+    share = float(coded.mean()) if whole.size else 0.0
+    below = whole.max(initial=0, where=~coded)
+    if whole.dtype.itemsize < 2 or np.count_nonzero(coded) < 2 or share < _OFTEN or not 0 < below < _NEAR * top:
+        return depth, []
+    depth[coded] = np.nan
+    return depth, [
+        f"{name}: {share:.1%} of its values are {top}, the largest that {whole.dtype} holds, and no other is near; "
+        "they were read as unknown, so pass floats if they are depths"
+    ]
 
 
 def sidecar(path: Path) -> Path:

@@ -26,6 +26,10 @@ def write_tables(path: Path | str, tables: GraphTables) -> list[Path]:
     list of Path
         The files that were written.
     """
+    if not isinstance(tables, GraphTables):
+        raise TypeError(
+            f"tables: expected GraphTables, got a {type(tables).__name__}; pass for instance graph.tables()"
+        )
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix == ".graphml":

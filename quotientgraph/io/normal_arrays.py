@@ -18,6 +18,9 @@ from .orientation import about_normals, like_the_map, stated_orientation
 
 _EXAMPLE = "Pinhole.from_fov(60, normals.shape[:2])"
 MASK_NAMES = ("mask", "arr_0", "")
+# An array is a picture of a mask, as compression or resizing leave it, if its largest value is at least the first number,
+# fewer of its values lie between than half of the black and of the white ones, and more of those differ than labels would.
+_BRIGHT, _NEARLY, _BETWEEN, _LABELS = 100, 0.1, 0.5, 8
 
 
 def as_normals(thing: Any, frame: str | None = None, *, beside: bool = True) -> NormalInput:
@@ -90,7 +93,7 @@ def as_mask(thing: Any, shape: tuple[int, int]) -> np.ndarray | None:
     return understand_mask(thing, shape)[0]
 
 
-def understand_mask(thing: Any, shape: tuple[int, int]) -> tuple[np.ndarray | None, list[str]]:
+def understand_mask(thing: Any, shape: tuple[int, int], what: str = "mask") -> tuple[np.ndarray | None, list[str]]:
     """Understand what a user passes as a mask: a path, an image, an array, a tensor or None.
 
     Parameters
@@ -98,14 +101,17 @@ def understand_mask(thing: Any, shape: tuple[int, int]) -> tuple[np.ndarray | No
     thing : path, PIL image, array, tensor or None
     shape : (int, int)
         Height and width of the normal map.
+    what : str
+        What the picture is called in messages.
 
     Returns
     -------
     mask : (H, W) bool array or None
         Files and images are True where they are brighter than half of their brightest value; arrays of numbers are
-        True where they are not 0. Floats between 0 and 1 are as in files, and NaN is False.
+        True where they are not 0. Floats between 0 and 1 are as in files, and so are the grey values of a picture, which
+        are black and white but for a few at edges; NaN is False.
     warnings : list of str
-        An orientation that the picture states and that was not applied; see `quotientgraph.io.orientation`.
+        An orientation that the picture states and that was not applied, see `quotientgraph.io.orientation`; negative values.
 
     Examples
     --------
@@ -129,19 +135,41 @@ def understand_mask(thing: Any, shape: tuple[int, int]) -> tuple[np.ndarray | No
                 raise InputError(
                     f"mask: its shape {array.shape} differs from the normals' {tuple(shape)}; both are (H, W)"
                 )
-            return _chosen(array), []
+            return _chosen(array), _about_values(array)
     orientation = stated_orientation(thing) if source != "mask" or _is_pil(thing) else 1
     array, _, warning = like_the_map(array, orientation, shape, source)
-    return decode_mask(source, array, shape), [warning] if warning else []
+    return decode_mask(source, array, shape, what), [warning] if warning else []
 
 
 def _chosen(array: np.ndarray) -> np.ndarray:
     """What an array of numbers selects."""
-    if array.dtype.kind != "f":
+    if array.dtype == bool or array.dtype.kind not in "uif":
         return array.astype(bool)
-    known = np.where(np.isnan(array), 0, array)
-    high = known.max(initial=0)
-    return known > high / 2 if high <= 1 and known.min(initial=0) >= 0 else known.astype(bool)
+    known = np.where(np.isnan(array), 0, array) if array.dtype.kind == "f" else array
+    low, high = known.min(initial=0), known.max(initial=0)
+    if low >= 0 and (_is_grey(known, high) if high > 1 else array.dtype.kind == "f"):
+        return known > high / 2
+    return known.astype(bool)
+
+
+def _is_grey(array: np.ndarray, high: float) -> bool:
+    """Whether numbers are the grey values of a picture, mostly black and white, and no labels or other numbers."""
+    if not _BRIGHT <= high < np.inf:
+        return False
+    between = array[(array > 0) & (array < high * (1 - _NEARLY))]
+    dark, bright = np.count_nonzero(array == 0), np.count_nonzero(array) - len(between)
+    return bool(len(between) < _BETWEEN * min(dark, bright) and len(np.unique(between)) > _LABELS)
+
+
+def _about_values(array: np.ndarray) -> list[str]:
+    """A warning about numbers that a mask does not have."""
+    if array.dtype.kind not in "if" or not (array < 0).any():
+        return []
+    share = float(np.mean(array < 0))
+    return [
+        f"mask: {share:.0%} of its values are negative, and select their pixels as all numbers but 0 do; "
+        "pass mask > 0 if they are outside"
+    ]
 
 
 def understand_camera(thing: Any, shape: tuple[int, int]) -> tuple[Camera | None, list[str]]:

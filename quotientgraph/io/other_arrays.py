@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from .decode import pick
-from .depth_files import read_depth, read_labels
+from .depth_files import known_depth, read_labels, read_prior
 from .formats import InputError, read_arrays
-from .normal_arrays import to_array
+from .normal_arrays import to_array, understand_mask
 from .orientation import like_the_map, stated_orientation
 
 Shape = tuple[int, int]
@@ -26,12 +26,24 @@ _FEW_LEVELS = 10  # whole numbers below this are levels, as 0, 1 and 2 of some d
 
 
 def as_depth(thing: Any, shape: Shape, name: str = "prior") -> np.ndarray:
-    """(H, W) float64 from what a user passes as depth; a path is read by `read_depth`.
+    """(H, W) float64 from what a user passes as depth; the first result of `understand_depth`.
+
+    Examples
+    --------
+    >>> as_depth(np.array([[[0, 1500]]], dtype=np.uint16), (1, 2)).tolist()
+    [[nan, 1500.0]]
+    """
+    return understand_depth(thing, shape, name)[0]
+
+
+def understand_depth(thing: Any, shape: Shape, name: str = "prior") -> tuple[np.ndarray, list[str]]:
+    """(H, W) float64 from what a user passes as depth, and warnings about it; a path is read by `read_depth`.
 
     Parameters
     ----------
     thing : path, PIL image, array or tensor
-        (H, W), or with further dimensions of 1. As in files, 0 in an array of unsigned numbers means that there is no depth.
+        (H, W), or with further dimensions of 1. As in files, 0 in an array of unsigned numbers means that there is no depth,
+        and so does the largest number of their type if it has 16 bits or more and stands apart from the others.
     shape : (int, int)
         Height and width of the normal map.
     name : str
@@ -39,21 +51,22 @@ def as_depth(thing: Any, shape: Shape, name: str = "prior") -> np.ndarray:
 
     Examples
     --------
-    >>> as_depth(np.array([[[0, 1500]]], dtype=np.uint16), (1, 2)).tolist()
-    [[nan, 1500.0]]
+    >>> understand_depth(np.array([[0, 1500]], dtype=np.uint16), (1, 2))[1]
+    []
     """
+    about: list[str] = []
     if _is_path(thing):
         with _named(name):
-            found = read_depth(Path(thing), relative=True)
+            found, about = read_prior(Path(thing))
     else:
         array = to_array(thing, name)
         if array.dtype == bool:
             raise InputError(f"{name}: truth values are no depth; pass numbers, NaN where it is unknown")
         found = array.astype(np.float64)
         if array.dtype.kind == "u":
-            found[array == 0] = np.nan
+            found, about = known_depth(array, name)
         found[np.ma.getmask(thing)] = np.nan  # nowhere, if it is no masked array
-    return _of_shape(found, shape, name)
+    return _of_shape(found, shape, name), about
 
 
 def as_confidence(thing: Any, shape: Shape, name: str = "prior_confidence") -> np.ndarray:
@@ -134,6 +147,20 @@ def as_picture(thing: Any, shape: Shape) -> tuple[np.ndarray, list[str]]:
     if array.ndim == 3 and array.shape[1:] == tuple(shape) and array.shape[0] in (1, 3, 4):
         array = np.moveaxis(array, 0, -1)
     return array, []
+
+
+def as_lines(thing: Any, shape: Shape) -> Any:
+    """Lines of discontinuity as `quotientgraph.graph.lines` takes them: a path is read as an image of drawn pixels.
+
+    Examples
+    --------
+    >>> as_lines([[(0, 0), (3, 4)]], (5, 7))
+    [[(0, 0), (3, 4)]]
+    """
+    if not _is_path(thing):
+        return thing
+    with _named("forbidden"):
+        return understand_mask(thing, shape, "image of lines")[0]
 
 
 def as_anchors(thing: Any) -> Sequence[tuple[float, float, float]]:

@@ -6,12 +6,17 @@ stored; see `quotientgraph.io.orientation` for files that say how to turn them.
 
 from __future__ import annotations
 
+import re
 import struct
 from pathlib import Path
 
 import numpy as np
 
 from .formats import InputError, check_size, reader
+
+# A marker of a JPEG, but for those that stand amid the pixels to restart them; a zero says that a 255 is a value.
+_MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
+_END, _BARE = 0xD9, (0x01, 0xD8)  # at the end of the picture; and those without a length
 
 
 @reader(".jpg", ".jpeg")
@@ -23,6 +28,8 @@ def read_jpeg(path: Path) -> np.ndarray:
     if data[:2] != b"\xff\xd8":
         raise InputError(f"{path}: not a JPEG file; check the name or export it as JPEG")
     check_size(path, _jpeg_size(path, data), 1, len(data))
+    if not _has_end(data):  # the decoder fills what is missing with grey
+        raise InputError(f"{path}: the JPEG file is cut off after {len(data)} bytes; copy or export it again")
     return imagecodecs.jpeg8_decode(data)
 
 
@@ -41,6 +48,17 @@ def _jpeg_size(path: Path, data: bytes) -> tuple[int, int]:
             break
         at += 2 + int.from_bytes(data[at + 2 : at + 4], "big")
     raise InputError(f"{path}: the JPEG file is cut off or damaged, it states no size; copy or export it again")
+
+
+def _has_end(data: bytes) -> bool:
+    """Whether the marker at the end of the picture is there, whatever follows it; that of a small preview is another."""
+    at = 2
+    while (found := _MARKER.search(data, at)) is not None:
+        at, marker = found.end(), data[found.end() - 1]
+        if marker == _END:
+            return True
+        at += 0 if marker in _BARE else int.from_bytes(data[at : at + 2], "big")
+    return False
 
 
 @reader(".webp")

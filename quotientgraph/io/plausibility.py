@@ -12,7 +12,7 @@ from itertools import product
 
 import numpy as np
 
-from ..geometry.camera import Camera, Orthographic, Pinhole, as_camera
+from ..geometry.camera import Camera, Orthographic, Pinhole, RayMap, as_camera
 from ..geometry.frames import FRAMES
 from .camera_files import k_order
 from .conventions import FrameEvidence, detect_frame, frame_axes, frame_name
@@ -28,6 +28,10 @@ class Thresholds:
     n_at_first: int = 20_000  # a map without a contradiction in this many pixels is not looked at again
     n_samples: int = 60_000
     away: float = 0.04  # a correct map has at most 1 % of its pixels clearly facing away, noise included
+    alike: float = (
+        0.005  # cameras whose shares of pixels facing away differ by no more explain it as well as each other
+    )
+    aspect: float = 0.02  # of width over twice the height, from 1, that rounding gives a whole panorama
     explained: float = 0.25  # another statement explains the facing if it leaves less than this part of it
     loop_ratio: float = 1.8  # noise alone changes the sums around loops by up to 1.4 between cameras
     loop_margin: float = 0.002
@@ -89,7 +93,7 @@ def _contradictions(
 ) -> list[str]:
     """What `check_conventions` returns, from about `n_samples` pixels."""
     shape = (normals.shape[0], normals.shape[1])
-    texts = _order_of_intrinsics(view, shape)
+    texts = _order_of_intrinsics(view, shape) + _aspect_of_panorama(view, shape)
     sample = NormalSample.from_map(normals, mask, view, n_samples)
     if sample.valid.sum() < 16:
         return texts
@@ -113,6 +117,21 @@ def _order_of_intrinsics(camera: Camera, shape: tuple[int, int]) -> list[str]:
     return [
         f"camera: the principal point ({camera.cx:g}, {camera.cy:g}) fits an image of {shape[1]}×{shape[0]} only if rows "
         "come first; K is [[fx, 0, cx], [0, fy, cy], [0, 0, 1]] with cx along the width"
+    ]
+
+
+def _aspect_of_panorama(camera: Camera, shape: tuple[int, int]) -> list[str]:
+    """A whole panorama has square pixels; one of another aspect is mostly a crop whose part of the sphere was not stated."""
+    height, width = shape
+    if not isinstance(camera, RayMap) or not camera.spherical or abs(width / (2 * height) - 1) < _LIMITS.aspect:
+        return []
+    if camera.directions.shape[:2] != shape or not np.array_equal(
+        camera.directions, RayMap.equirectangular(shape).directions, equal_nan=True
+    ):
+        return []
+    return [
+        f"camera: a panorama of all directions, 360° by 180°, is twice as wide as high, and this one is {width}×{height}; "
+        "state its longitude and latitude if it is a part, as in RayMap.equirectangular(shape, latitude=(-60, 60))"
     ]
 
 
@@ -187,7 +206,11 @@ def _camera(sample: NormalSample, camera: Camera) -> str:
         shares = {name: seen.away(identity) for name, seen in samples.items()}
         best = min(shares, key=lambda name: shares[name])
         if shares[best] < min(_LIMITS.explained * away, 0.02):
-            return f"{CONTRADICTION} the {stated}: {away:.0%} of them face away, against {shares[best]:.0%} for {best}"
+            alike = [name for name in shares if shares[name] <= shares[best] + _LIMITS.alike]
+            which = best if len(alike) == 1 else "a perspective camera, of a field of view that this does not tell"
+            if len(alike) > 1 and "an orthographic camera" in alike:
+                which = "another camera, which this does not tell"
+            return f"{CONTRADICTION} the {stated}: {away:.0%} of them face away, against {shares[best]:.0%} for {which}"
     if min(sample.valid.shape) < 3:
         return ""
     sums = loop_sums(sample, identity)

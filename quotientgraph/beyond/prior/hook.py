@@ -151,7 +151,7 @@ class Prior:
         if self.anchors is not None:
             potential = self.anchors.moved(potential, group)
         known = np.isfinite(reading.potential(self.values))
-        potential = _centred_unknown(potential, graph.pixels.pieces, known, self.anchors)
+        potential = _unknown_among(potential, graph.pixels.pieces, known, self.anchors)
         joined = placing.graph.contract(placing.cut.number[placing.joined])
         meeting = placing.meeting(placing.start), placing.meeting(placing.shift)
         doubts = about_prior(graph, filled, self.values, self.kind, self.negative, meeting, overturned)
@@ -279,15 +279,12 @@ def _scaled(constants: Constants, weight: float) -> Constants:
     return replace(constants, **{name: getattr(constants, name) / sqrt(weight) for name in names})
 
 
-def _centred_unknown(
-    potential: np.ndarray, pieces: np.ndarray, known: np.ndarray, anchors: Anchors | None
-) -> np.ndarray:
-    """The potential with zero mean over each connected piece of G0 of which neither prior nor anchors say anything."""
-    count = np.bincount(pieces[known], minlength=int(pieces.max()) + 1)
-    if anchors is not None:
-        count = count + np.bincount(pieces[anchors.pixel], minlength=len(count))
+def _unknown_among(potential: np.ndarray, pieces: np.ndarray, known: np.ndarray, anchors: Anchors | None) -> np.ndarray:
+    """The potential with pieces of G0 of which neither prior nor anchors say anything at the median mean of the others."""
+    said = np.flatnonzero(known) if anchors is None else np.append(np.flatnonzero(known), anchors.pixel)
+    told = np.bincount(pieces[said], minlength=int(pieces.max()) + 1) > 0
     mean = np.bincount(pieces, potential) / np.bincount(pieces)
-    return potential - np.where(count > 0, 0.0, mean)[pieces]
+    return potential + np.where(told, 0.0, np.median(mean[pieces[told[pieces]]]) - mean)[pieces]
 
 
 def _image(name: str, given: ArrayLike, shape: tuple[int, int]) -> np.ndarray:

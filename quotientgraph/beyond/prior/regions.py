@@ -7,6 +7,9 @@ import numpy as np
 from ...graph.selection import connected_components
 
 _PATIENCE = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7)  # parts of the threshold for which similar cells are merged first
+# A region this many times further from the mean of what it is merged with than cells may be is another surface. Regions that
+# differ less, as noise and blur make them, were found to be better merged on random scenes with realistic priors.
+_TORN = 3.0
 
 
 def merged(
@@ -14,12 +17,13 @@ def merged(
 ) -> np.ndarray:
     """Merge cells into regions whose values differ by no more than errors explain.
 
-    In each round every region joins the neighbour that is most similar to it, at first only if it is very similar.
+    In each round every region joins the neighbour that is most similar to it, at first only if it is very similar. A vague
+    cell that fits two regions would join both at once; where these surely differ, it joins one of them.
 
     Parameters
     ----------
     one, other : (n_pairs,) integers
-        Neighbouring cells.
+        Neighbouring cells, each pair once.
     middle, variance : (n_cells,) float64
         Value of each cell, and its variance; infinite for a cell without a value.
     least : float
@@ -37,9 +41,7 @@ def merged(
     precision: np.ndarray = 1 / variance
     limits = [part * sure for part in _PATIENCE]
     while len(one):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            spread = 1 / precision[one] + 1 / precision[other] + least**2
-            unlike = np.where(np.isfinite(spread), (middle[one] - middle[other]) ** 2 / spread, 0.0)
+        unlike = _unlike(middle[one] - middle[other], precision[one], precision[other], least)
         best = np.full(n, np.inf)
         np.minimum.at(best, one, unlike)
         np.minimum.at(best, other, unlike)
@@ -52,10 +54,38 @@ def merged(
             continue
         into = connected_components(n, one[join], other[join])
         total = np.bincount(into, precision)
-        middle = np.bincount(into, precision * middle) / np.maximum(total, 1e-300)
-        precision, region, n = total, into[region], len(total)
+        mean = np.bincount(into, precision * middle) / np.maximum(total, 1e-300)
+        torn = _unlike(middle - mean[into], precision, total[into], least) > (_TORN * sure) ** 2
+        if torn.any():
+            apart = np.bincount(into, torn)[into[one]] > 0
+            join &= ~apart | _one_each(one, other, unlike, precision)
+            into = connected_components(n, one[join], other[join])
+            total = np.bincount(into, precision)
+            mean = np.bincount(into, precision * middle) / np.maximum(total, 1e-300)
+        middle, precision, region, n = mean, total, into[region], len(total)
         one, other = unique_pairs(into[one], into[other], n)
     return region
+
+
+def _unlike(difference: np.ndarray, precision: np.ndarray, other: np.ndarray, least: float) -> np.ndarray:
+    """Squares of differences in units of their variance; 0 where one of the values is not known."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = 1 / precision + 1 / other + least**2
+        return np.where(np.isfinite(spread), difference**2 / spread, 0.0)
+
+
+def _one_each(one: np.ndarray, other: np.ndarray, unlike: np.ndarray, precision: np.ndarray) -> np.ndarray:
+    """(n_pairs,) whether the region of a pair that is known less well is most similar to the other; each joins one only.
+
+    Of two neighbours that are equally similar the first is taken. Regions without a value still join all that are around.
+    """
+    rank = np.empty(len(one), dtype=np.int64)
+    rank[np.argsort(unlike, kind="stable")] = np.arange(len(one))
+    best = np.full(len(precision), len(one))
+    np.minimum.at(best, one, rank)
+    np.minimum.at(best, other, rank)
+    vaguer = np.where(precision[one] < precision[other], one, other)
+    return (rank == best[vaguer]) | (np.minimum(precision[one], precision[other]) == 0)
 
 
 def unique_pairs(one: np.ndarray, other: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -63,7 +63,7 @@ def namespace(device: str) -> ModuleType:
 
         return cupy
     if device == "cuda":
-        raise ValueError(f'device="cuda" cannot be used: {problem}. Use device="cpu", or install: {INSTALL}')
+        raise ValueError(f'device="cuda" cannot be used: {problem}. Use device="cpu" otherwise')
     return np
 
 
