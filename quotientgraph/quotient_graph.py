@@ -238,8 +238,8 @@ class QuotientGraph(ExportedQuotient):
             is the published method: induced, midway, none (four times) and absolute. By default that of the graph. If it is
             another one and the graph's formed the components, they are formed anew.
         prior : (H, W) array, image or path, optional
-            Coarse depth, NaN where unknown, of any scale and offset, dense or sparse, with noise, outliers, blurred edges and
-            a smooth error of some per cent. It decides what normals leave open: depth across discontinuities and between
+            Coarse depth, NaN where unknown, of any scale and offset, dense or sparse, with noise, outliers, blurred edges
+            and a smooth error of some per cent. It decides what normals leave open: depth across discontinuities and between
             pieces. Components are split where it jumps and normals do not tell. The result has its scale.
         prior_weight : float
             Trust in the prior: its errors are taken to be smaller by the square root of it.

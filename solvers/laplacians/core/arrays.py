@@ -33,7 +33,7 @@ def gpu_problem() -> str | None:
         if cupy.is_available():
             return None
     except Exception as error:  # a broken driver raises CUDA's own exception types
-        return f"CuPy {cupy.__version__} cannot reach a GPU: {error}; with the libraries that it needs it comes by: {INSTALL}"
+        return f"CuPy {cupy.__version__} cannot reach a GPU: {error}; its libraries come with: {INSTALL}"
     return f"CuPy {cupy.__version__} finds no working CUDA GPU"
 
 
