@@ -85,9 +85,8 @@ class NormalInput:
             return []
         step = max(1, len(self.normals) // 256)
         length = np.linalg.norm(self.normals[::step], axis=-1)
-        seen = (
-            np.isfinite(length) & (length > 0) & (length != length[0, 0])
-        )  # in the corner is background of one colour
+        # In the corner is background of one colour.
+        seen = np.isfinite(length) & (length > 0) & (length != length[0, 0])
         length = length[seen if mask is None else seen & (mask[::step] != 0)]
         unit = np.mean(np.abs(length - 1) < 0.1) if length.size else 1.0
         if unit >= _FEW_UNIT:
