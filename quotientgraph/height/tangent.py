@@ -17,7 +17,7 @@ import numpy as np
 
 from ..geometry.camera import Orthographic
 from ..geometry.frames import FRAMES
-from ..io.decode import decode_normals, pick
+from ..io.decode import about_lengths, decode_normals, pick
 from ..io.evidence import NormalSample, by_loops
 from ..io.formats import read_arrays
 from ..io.normal_arrays import to_array
@@ -124,7 +124,8 @@ def decoded(name: str, array: np.ndarray) -> tuple[np.ndarray, list[str], list[s
         normals = np.array(normals, dtype=np.float64)
         normals[..., :2] = (array[..., :2].astype(np.float64) - 128) / 127
         notes.append("flat parts have the value 128, which was taken for zero")
-    return normals, [*notes, *found.notes], list(found.warnings)
+    doubts = about_lengths(found.normals, found.dtype)
+    return normals, [*notes, *found.notes], [*found.warnings, *doubts]
 
 
 def _flat_is_128(array: np.ndarray) -> bool:

@@ -19,6 +19,8 @@ _LOSSY = (".jpg", ".jpeg", ".webp")
 _BLOCK, _SMEARED = 8, 0.15  # lossy compression smears an outline over a block of pixels; lengths there are off by more
 _LARGE = 2**24  # pixels from which on decoded integers are float32: 600 MB less at this size, exact to 1e-7
 
+_FEW_UNIT = 1 / 3  # share of lengths within a tenth of 1; at most a quarter in photographs, nearly all in normal maps
+
 
 @dataclass(frozen=True)
 class Decoded:
@@ -228,6 +230,24 @@ def _with_z(xy: np.ndarray, z_forward: bool) -> np.ndarray:
     z = np.sqrt(np.clip(1 - squared, 0, None)) * (-1 if z_forward else 1)
     z[squared > 1.2] = np.nan  # rounding and interpolation make vectors a little too long, but not this much
     return np.concatenate([xy, z[..., None].astype(xy.dtype)], axis=-1)
+
+
+def about_lengths(normals: np.ndarray, dtype: str, mask: np.ndarray | None = None) -> list[str]:
+    """A warning about decoded normals of which few have the length of a normal; see `NormalInput.about_lengths`."""
+    if not dtype.startswith("uint"):
+        return []
+    step = max(1, len(normals) // 256)
+    length = np.linalg.norm(normals[::step], axis=-1)
+    # In the corner is background of one colour.
+    seen = np.isfinite(length) & (length > 0) & (length != length[0, 0])
+    length = length[seen if mask is None else seen & (mask[::step] != 0)]
+    unit = np.mean(np.abs(length - 1) < 0.1) if length.size else 1.0
+    if unit >= _FEW_UNIT:
+        return []
+    return [
+        f"normals: only {unit:.0%} of the vectors have a length near 1, as normals have; check that this is a normal "
+        "map and no photograph or other image"
+    ]
 
 
 def decode_mask(source: Path | str, array: np.ndarray, shape: tuple[int, int], what: str = "mask") -> np.ndarray:

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from ..geometry.camera import Camera, as_camera
 from .camera_files import intrinsics, read_camera
 from .conventions import frame_axes
-from .decode import decode_mask, decode_normals, pick
+from .decode import about_lengths, decode_mask, decode_normals, pick
 from .depth_files import DEPTH_NAMES
 from .folders import InputFiles, find_files_beside, find_input_files
 from .formats import InputError, read_arrays
@@ -24,7 +24,6 @@ from .orientation import about_normals, like_the_map, stated_orientation
 
 _NORMALS = ("normals", "normal", "normal_map", "normalmap", "normal_gt", "n", "arr_0", "")
 _MASKS = ("mask", "arr_0", "")
-_FEW_UNIT = 1 / 3  # share of lengths within a tenth of 1; at most a quarter in photographs, nearly all in normal maps
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,20 +80,7 @@ class NormalInput:
 
         `mask` (H, W) says which pixels are used, if it is known; a background has any colours.
         """
-        if not self.dtype.startswith("uint"):
-            return []
-        step = max(1, len(self.normals) // 256)
-        length = np.linalg.norm(self.normals[::step], axis=-1)
-        # In the corner is background of one colour.
-        seen = np.isfinite(length) & (length > 0) & (length != length[0, 0])
-        length = length[seen if mask is None else seen & (mask[::step] != 0)]
-        unit = np.mean(np.abs(length - 1) < 0.1) if length.size else 1.0
-        if unit >= _FEW_UNIT:
-            return []
-        return [
-            f"normals: only {unit:.0%} of the vectors have a length near 1, as normals have; check that this is a normal "
-            "map and no photograph or other image"
-        ]
+        return about_lengths(self.normals, self.dtype, mask)
 
     def read_truth(self) -> np.ndarray | None:
         """The true depth, (H, W) float64 with NaN outside, or None. It is read when this is called."""
