@@ -108,5 +108,6 @@ def _with_rest(graph: Quotient, potential: np.ndarray, guessed: np.ndarray) -> n
     """
     piece, n = graph.pixels.pieces[graph.first_pixels], graph.pixels.n_pieces
     rest = np.bincount(piece, graph.sizes * ~guessed, n) > CHOSEN.notable * np.bincount(piece, graph.sizes, n)
-    rest[piece[graph.tail[np.abs(graph.tear(potential)[graph.cut]) > TEAR]]] = True
+    torn = np.abs(graph.residual(potential)) * graph.pixels.focal_at(graph.cut) > TEAR
+    rest[piece[graph.tail[torn]]] = True
     return guessed & rest[piece]
