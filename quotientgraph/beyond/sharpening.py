@@ -7,7 +7,8 @@ takes its normal from there; the step is then where the blurred ramp has its mid
 
 Only blurred maps are changed. Their steps become higher by this, the sharp steps of other maps do not. In sharp maps, noisy
 ones too, half of the steps keep just their height; a blur of half a pixel leaves 0.82 of it, of one pixel 0.46. And there
-have to be faces, since structure on curved surfaces is narrow, too.
+have to be faces, since structure on curved surfaces is narrow, too. And the ramps must contradict themselves: where they are
+rounded edges of one surface, as of a brick, the jumps around four pixels add up to zero, and there is nothing to mend.
 """
 
 from __future__ import annotations
@@ -26,9 +27,8 @@ from ..graph.quotient import Quotient, jumps_of
 from .division import formed_anew
 
 _Q = TypeVar("_Q", bound=Quotient)
-View = tuple[
-    np.ndarray, np.ndarray
-]  # normals (n, 3), and the numbers of their pixels in an image, −1 where there is none
+# A map, and the numbers of its pixels in a part of its image, −1 where there is none.
+View = tuple[NormalMap, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,9 @@ class _Constants:
     far: float = 0.2  # degrees that a pixel of distance counts
     step: float = 15.0  # degrees between neighbours, after sharpening, that make a step
     height: float = 0.9  # of a step before, in the median, up to which a map is blurred
-    fewest: int = 30  # steps that tell
+    fewest: int = 30  # steps that tell, and loops
+    open: float = 0.03  # pixels, and
+    noise: float = 2.0  # times that of calm regions: what the sums around a tenth of the loops on ramps exceed
     asked: int = 4000  # pixels on ramps that are looked at
     whole: int = 2**18  # pixels of an image that is looked at as a whole; of larger ones
     side: int = 256  # windows of so many pixels, on a grid with so many to a side
@@ -66,7 +68,7 @@ def sharpened(graph: _Q) -> _Q | None:
         With a warning of what was done; None if the edges are sharp.
     """
     seen = graph.pixels.map
-    calm = calm_if_blurred([(seen.normals, seen.index[rows, columns]) for rows, columns in windows(seen.shape)])
+    calm = calm_if_blurred([(seen, seen.index[rows, columns]) for rows, columns in windows(seen.shape)])
     if calm is None:
         return None
     sharp = _applied(seen, calm)
@@ -89,15 +91,20 @@ def windows(shape: tuple[int, int]) -> list[tuple[slice, slice]]:
 
 def calm_if_blurred(views: Sequence[View]) -> float | None:
     """By how much neighbouring normals differ in calm regions at most, in radians; None if the edges are sharp."""
-    steep = [_steepness(*view) for view in views]
+    steep = [_steepness(seen.normals, index) for seen, index in views]
     valid = [one[index >= 0] for one, (_, index) in zip(steep, views, strict=True)]
     each = np.concatenate([np.zeros(0), *valid])
     calm = max(np.radians(_CHOSEN.calm), _CHOSEN.typical * float(np.median(each))) if len(each) else 0.0
     asked = _CHOSEN.asked // max(len(views), 1)
-    found = [_heights(*view, one > calm, asked) for view, one in zip(views, steep, strict=True)]
+    ramps = [one > calm for one in steep]
+    found = [_heights(seen.normals, index, ramp, asked) for (seen, index), ramp in zip(views, ramps, strict=True)]
     heights = np.concatenate([np.zeros(0), *found])
-    blurred = len(heights) >= _CHOSEN.fewest and np.median(heights) <= _CHOSEN.height
-    return calm if blurred else None
+    if len(heights) < _CHOSEN.fewest or np.median(heights) > _CHOSEN.height:
+        return None
+    on_ramps = [_loop_sums(*view, ramp, asked) for view, ramp in zip(views, ramps, strict=True)]
+    elsewhere = [_loop_sums(*view, ~ramp, asked) for view, ramp in zip(views, ramps, strict=True)]
+    least = max(_CHOSEN.open, _CHOSEN.noise * _exceeded(elsewhere))
+    return calm if _exceeded(on_ramps) > least else None
 
 
 def _steepness(normals: np.ndarray, index: np.ndarray) -> np.ndarray:
@@ -131,6 +138,22 @@ def _heights(normals: np.ndarray, index: np.ndarray, ramp: np.ndarray, asked: in
     before, after = (np.linalg.norm(normals[a] - normals[b], axis=1) for a, b in zip(*ends, strict=True))
     steps = known & (after > np.radians(_CHOSEN.step))
     return before[steps] / after[steps]
+
+
+def _loop_sums(seen: NormalMap, index: np.ndarray, chosen: np.ndarray, asked: int) -> np.ndarray:
+    """(n,) sizes in pixels of the sums of jumps around four pixels, two of which `chosen` (H, W) bool selects across."""
+    corners = index[:-1, :-1], index[:-1, 1:], index[1:, 1:], index[1:, :-1]
+    whole = np.flatnonzero(chosen[:-1, :-1] & chosen[1:, 1:] & np.all([one >= 0 for one in corners], axis=0))
+    some = whole[:: max(1, len(whole) // asked)]
+    a, b, c, d = (one.ravel()[some] for one in corners)
+    total = planar(seen, a, b) + planar(seen, b, c) - planar(seen, a, d) - planar(seen, d, c)
+    return np.abs(total) * np.broadcast_to(seen.focal, seen.n_pixels)[a]
+
+
+def _exceeded(sums: Sequence[np.ndarray]) -> float:
+    """What a tenth of the sums around loops exceed; 0 if there are too few of them."""
+    together = np.concatenate([np.zeros(0), *sums])
+    return float(np.quantile(together, 0.9)) if len(together) >= _CHOSEN.fewest else 0.0
 
 
 def _sources(

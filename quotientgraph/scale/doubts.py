@@ -54,7 +54,7 @@ def edges_are_blurred(job: Job) -> bool:
     """Whether memory would sharpen the edges of the normals; it looks at the same windows."""
     boxes = (Box(down.start, along.start, down.stop, along.stop) for down, along in windows(job.tiling.shape))
     seen = [normal_map(job, box) for box in boxes]
-    return calm_if_blurred([(one.normals, one.index) for one in seen]) is not None
+    return calm_if_blurred([(one, one.index) for one in seen]) is not None
 
 
 def _windows(shape: tuple[int, int]) -> list[Box]:
