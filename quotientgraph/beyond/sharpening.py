@@ -179,10 +179,9 @@ def _applied(seen: NormalMap, calm: float) -> NormalMap:
     own, source = seen.index[row, column], _sources(seen.normals, seen.index, ramp, row, column)
     normals = seen.normals.copy()
     normals[own] = seen.normals[source]
-    away = replace(seen, normals=normals).facing >= 0
-    normals[away] = seen.normals[away]
-    changed = np.count_nonzero((source != own) & ~away[own])
-    return replace(seen, normals=normals, sharpened=changed / seen.n_pixels)
+    sharp = seen.with_normals(normals)
+    taken = (source != own) & (sharp.normals[own] == seen.normals[source]).all(axis=1)
+    return replace(sharp, sharpened=np.count_nonzero(taken) / seen.n_pixels)
 
 
 @kernel

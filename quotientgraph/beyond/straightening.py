@@ -273,7 +273,6 @@ def _applied(seen: NormalMap, field: _Spline, values: np.ndarray) -> NormalMap:
         here = product(columns, of_rows[v])[seen.position[own] - v * seen.shape[1]]
         turned = seen.normals[own] + np.einsum("mij,mj->mi", _response(seen.normals[own]), here)
         normals[own] = turned / np.linalg.norm(turned, axis=1)[:, None]
-    away = replace(seen, normals=normals).facing >= 0
-    normals[away] = seen.normals[away]
-    degrees = np.degrees(np.sqrt(np.mean(np.square(normals - seen.normals).sum(axis=1))))
-    return replace(seen, normals=normals, straightened=float(degrees))
+    straight = seen.with_normals(normals)
+    degrees = np.degrees(np.sqrt(np.mean(np.square(straight.normals - seen.normals).sum(axis=1))))
+    return replace(straight, straightened=float(degrees))

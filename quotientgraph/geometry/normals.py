@@ -7,7 +7,7 @@ normal is finite and not zero, its ray exists, and the surface faces the camera 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -109,6 +109,11 @@ class NormalMap:
     @property
     def n_pixels(self) -> int:
         return len(self.normals)
+
+    def with_normals(self, normals: np.ndarray) -> NormalMap:
+        """The same pixels with other unit normals (n_pixels, 3); where a surface would face away, its normal stays."""
+        away = replace(self, normals=normals).facing >= 0
+        return replace(self, normals=np.where(away[:, None], self.normals, normals))
 
     @property
     def mended(self) -> bool:
