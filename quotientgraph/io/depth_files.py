@@ -51,24 +51,23 @@ def read_depth(path: Path | str, *, relative: bool = False) -> np.ndarray:
     sidecar may be missing: then the integers are depths in an unknown unit, and 0 means that there is none, which is
     how depth cameras write PNG.
     """
-    path = Path(path)
-    depth = pick(path, read_arrays(path), DEPTH_NAMES, "depth")
-    if depth.ndim != 2:
-        raise InputError(f"{path}: a depth map has one value a pixel, got shape {depth.shape}")
-    if depth.dtype.kind not in "ui":
-        return depth.astype(np.float64)
-    if relative and not sidecar(path).exists():
-        return known_depth(depth, str(path))[0]
-    return apply_sidecar(path, depth)
+    return _read(Path(path), relative)[0]
 
 
 def read_prior(path: Path | str) -> tuple[np.ndarray, list[str]]:
     """What `read_depth` reads as relative depth, and warnings about it."""
-    path, about = Path(path), list[str]()
-    stored = pick(path, read_arrays(path), DEPTH_NAMES, "depth")
-    if stored.dtype.kind in "ui" and not sidecar(path).exists():
-        about = known_depth(stored, str(path))[1]
-    return read_depth(path, relative=True), about
+    return _read(Path(path), relative=True)
+
+
+def _read(path: Path, relative: bool) -> tuple[np.ndarray, list[str]]:
+    depth = pick(path, read_arrays(path), DEPTH_NAMES, "depth")
+    if depth.ndim != 2:
+        raise InputError(f"{path}: a depth map has one value a pixel, got shape {depth.shape}")
+    if depth.dtype.kind not in "ui":
+        return depth.astype(np.float64), []
+    if relative and not sidecar(path).exists():
+        return known_depth(depth, str(path))
+    return apply_sidecar(path, depth), []
 
 
 def known_depth(whole: np.ndarray, name: str) -> tuple[np.ndarray, list[str]]:
