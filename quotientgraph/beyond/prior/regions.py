@@ -52,19 +52,24 @@ def merged(
                 break
             limits.pop(0)
             continue
-        into = connected_components(n, one[join], other[join])
-        total = np.bincount(into, precision)
-        mean = np.bincount(into, precision * middle) / np.maximum(total, 1e-300)
+        into, total, mean = _together(one[join], other[join], middle, precision)
         torn = _unlike(middle - mean[into], precision, total[into], least) > (_TORN * sure) ** 2
         if torn.any():
             apart = np.bincount(into, torn)[into[one]] > 0
             join &= ~apart | _one_each(one, other, unlike, precision)
-            into = connected_components(n, one[join], other[join])
-            total = np.bincount(into, precision)
-            mean = np.bincount(into, precision * middle) / np.maximum(total, 1e-300)
+            into, total, mean = _together(one[join], other[join], middle, precision)
         middle, precision, region, n = mean, total, into[region], len(total)
         one, other = unique_pairs(into[one], into[other], n)
     return region
+
+
+def _together(
+    one: np.ndarray, other: np.ndarray, middle: np.ndarray, precision: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What becomes of each region if these pairs are joined, and the precision and value of what they become."""
+    into = connected_components(len(middle), one, other)
+    total = np.bincount(into, precision)
+    return into, total, np.bincount(into, precision * middle) / np.maximum(total, 1e-300)
 
 
 def _unlike(difference: np.ndarray, precision: np.ndarray, other: np.ndarray, least: float) -> np.ndarray:
