@@ -31,18 +31,8 @@ A failing input does not stop the others.
 Exit codes: 0 all went well, 1 some failed, 2 the command line is wrong, 130 interrupted.
 """
 
-_FILES = (
-    ".zip",
-    ".json",
-    ".html",
-    ".csv",
-    ".graphml",
-    ".parquet",
-    ".gif",
-    ".pdf",
-    ".h5",
-    ".txt",
-)  # that -o may seem to name
+# Further suffixes of files that -o may seem to name.
+_FILES = (".zip", ".json", ".html", ".csv", ".graphml", ".parquet", ".gif", ".pdf", ".h5", ".txt")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -153,7 +153,6 @@ def criteria_of(
     args: argparse.Namespace, source: Understood, name: str, image: np.ndarray | None = None
 ) -> dict[str, Any]:
     """Keywords for `integrate` that say where components end: by a photograph, and by files that the user gave."""
-
     from ..io import InputError, as_lines, read_labels
 
     shape, found = source.found.normals.shape[:2], {}

@@ -18,7 +18,6 @@ _LENGTHS = (0.1, 1.6)  # a decoded vector of another length is black, white or m
 _LOSSY = (".jpg", ".jpeg", ".webp")
 _BLOCK, _SMEARED = 8, 0.15  # lossy compression smears an outline over a block of pixels; lengths there are off by more
 _LARGE = 2**24  # pixels from which on decoded integers are float32: 600 MB less at this size, exact to 1e-7
-
 _FEW_UNIT = 1 / 3  # share of lengths within a tenth of 1; at most a quarter in photographs, nearly all in normal maps
 
 

@@ -28,9 +28,8 @@ class Thresholds:
     n_at_first: int = 20_000  # a map without a contradiction in this many pixels is not looked at again
     n_samples: int = 60_000
     away: float = 0.04  # a correct map has at most 1 % of its pixels clearly facing away, noise included
-    alike: float = (
-        0.005  # cameras whose shares of pixels facing away differ by no more explain it as well as each other
-    )
+    # Cameras whose shares of pixels facing away differ by no more explain it as well as each other.
+    alike: float = 0.005
     aspect: float = 0.02  # of width over twice the height, from 1, that rounding gives a whole panorama
     explained: float = 0.25  # another statement explains the facing if it leaves less than this part of it
     loop_ratio: float = 1.8  # noise alone changes the sums around loops by up to 1.4 between cameras
